@@ -28,6 +28,6 @@ typeflow_dependency(nlohmann_json)
 find_package(libzip QUIET)
 # The same for typeflow::jpeg.
 find_package(JPEG QUIET)
-# For typeflow::cuda_libraries and typeflow::cudnn.
+# For typeflow::cuda_libraries, typeflow::cudnn and typeflow::cusolver.
 find_package(CUDAToolkit QUIET)
 find_package(cudnn QUIET)

@@ -5,7 +5,7 @@
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_DATADIR}/cmake/typeflow")
-install(TARGETS typeflow typeflow_serial typeflow_cuda typeflow_cuda_libraries typeflow_cudnn typeflow_data typeflow_estimators typeflow_image typeflow_jpeg typeflow_linalg typeflow_npz typeflow_profiler typeflow_records
+install(TARGETS typeflow typeflow_serial typeflow_cuda typeflow_cuda_libraries typeflow_cudnn typeflow_cusolver typeflow_data typeflow_estimators typeflow_image typeflow_jpeg typeflow_linalg typeflow_npz typeflow_profiler typeflow_records
         typeflow_saving typeflow_native typeflow_testing typeflow_precompiled typeflow_compiled
         EXPORT typeflowTargets FILE_SET HEADERS)
 install(EXPORT typeflowTargets NAMESPACE typeflow:: DESTINATION "${package_dir}")

@@ -17,6 +17,8 @@
 # typeflow::cuda         the same, for typeflow/cuda.hpp in files that nvcc compiles
 # typeflow::cuda_libraries  typeflow::cuda and cuBLASLt, for typeflow/cuda/libraries.hpp
 # typeflow::cudnn        typeflow::cuda_libraries and cuDNN, for typeflow/cuda/cudnn.hpp
+# typeflow::cusolver     typeflow::cuda_libraries, typeflow::linalg and cuSOLVER, for
+#                        typeflow/cuda/cusolver.hpp
 # typeflow::native       the same, optimised for the machine that compiles
 # typeflow::testing      the same, for typeflow/testing.hpp and typeflow/interpret/
 # typeflow::precompiled  the same, its headers precompiled once for each target that links it
@@ -151,6 +153,11 @@ add_library(typeflow::cudnn ALIAS typeflow_cudnn)
 set_target_properties(typeflow_cudnn PROPERTIES EXPORT_NAME cudnn)
 target_link_libraries(typeflow_cudnn INTERFACE
   typeflow_cuda_libraries $<TARGET_NAME_IF_EXISTS:cudnn::cudnn>)
+add_library(typeflow_cusolver INTERFACE)
+add_library(typeflow::cusolver ALIAS typeflow_cusolver)
+set_target_properties(typeflow_cusolver PROPERTIES EXPORT_NAME cusolver)
+target_link_libraries(typeflow_cusolver INTERFACE
+  typeflow_cuda_libraries typeflow_linalg $<TARGET_NAME_IF_EXISTS:CUDA::cusolver>)
 
 # The headers with kernels for GPUs that a program needs which was written for processors: cuda.hpp,
 # and the wings that its SOURCES, or headers beside them, include.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Integers, and conversions between numbers.
+// Integers and booleans, and conversions between numbers.
 
 #include "cases.hpp"
 
 #include <typeflow/mixed_matmul.hpp>
+#include <typeflow/operations.hpp>
 
 namespace {
 
@@ -23,6 +24,19 @@ void arithmetic(Cases& c, const std::string& type) {
   c.value<[](auto x) { return tf::max<1>(x); }, X>("row_max_" + type);
   c.value<[](auto a, auto b) { return where(less(a, b), a, b); }, X, X>("compare_select_" + type);
 }
+/// Division, shifts and powers: of a few kinds, since all types are alike.
+template <class T>
+void division(Cases& c, const std::string& type) {
+  using X = Integers<T>;
+  using Divisor = Between<T, 1, 20, rows, columns>;
+  c.value<[](auto a, auto b) { return tf::floordiv(a, b); }, X, Divisor>("floordiv_" + type);
+  c.value<[](auto a, auto b) { return tf::mod(a, b); }, X, Divisor>("mod_" + type);
+  c.value<[](auto a) { return tf::floordiv(a, 7); }, X>("floordiv_7_" + type);
+  c.value<[](auto a) { return tf::mod(a, 8); }, X>("mod_8_" + type);
+  using Count = Between<T, 0, 7, rows, columns>;
+  c.value<[](auto a, auto b) { return tf::left_shift(a, b); }, X, Count>("left_shift_" + type);
+  c.value<[](auto a, auto b) { return tf::right_shift(a, b); }, X, Count>("right_shift_" + type);
+}
 template <class From, class To>
 void conversion(Cases& c, const char* name) {
   c.value<[](auto x) { return tf::cast<To>(x); },
@@ -36,6 +50,18 @@ int main(int argc, char** argv) {
   arithmetic<std::int32_t>(c, "int32");
   arithmetic<std::int8_t>(c, "int8");
   arithmetic<std::int64_t>(c, "int64");
+  division<std::int32_t>(c, "int32");
+  division<std::int8_t>(c, "int8");
+  c.value<[](auto a, auto b) { return tf::mod(a, b); }, Integers<std::int64_t>,
+          Between<std::int64_t, 1, 20, rows, columns>>("mod_int64");
+  c.value<[](auto a, auto b) { return pow(a, b); }, Integers<std::int32_t>,
+          Between<std::int32_t, 0, 7, rows, columns>>("pow_int32");
+  c.value<[](auto a, auto b) { return less(a, b); }, Integers<std::int8_t>, Integers<std::int8_t>>(
+      "less_int8");
+  using Flags = Between<bool, 0, 2, rows, columns>;
+  c.value<[](auto a, auto b) { return logical_and(a, b); }, Flags, Flags>("logical_and");
+  c.value<[](auto a, auto b) { return logical_xor(a, b); }, Flags, Flags>("logical_xor");
+  conversion<std::int8_t, bool>(c, "int8_to_bool");
   c.value<[](auto x) { return tf::cast<std::int32_t>(x); }, Matrix>("float_to_int32");
   conversion<std::int32_t, float>(c, "int32_to_float");
   conversion<float, std::uint8_t>(c, "float_to_uint8");

@@ -34,6 +34,12 @@ int main(int argc, char** argv) {
   c.both<[](auto x, auto y) { return pow(x, y); }, Doubles, Doubles>("pow_double");
   c.both<[](auto y, auto x) { return atan2(y, x); }, Matrix, Matrix>("atan2");
   c.both<[](auto a, auto b) { return mod(a, b); }, Matrix, Above0>("mod");
+  c.both<[](auto x) { return pow(x, 3); }, Matrix>("pow_3");
+  c.both<[](auto x) { return pow(x, 0.5); }, Above0>("pow_half");
+  c.value<[](auto x) { return pow(x, 3); }, Doubles>("pow_3_double");
+  c.value<[](auto x) { return lgamma(x); }, Above0>("lgamma");
+  c.value<[](auto x) { return lgamma(x); }, Doubles>("lgamma_double");
+  c.value<[](auto x) { return digamma(x); }, Above0>("digamma");
   c.value<[](auto x) { return exp(x); }, Doubles>("exp_double");
   c.value<[](auto x) { return log(x); }, Doubles>("log_double");
   c.value<[](auto x) { return tanh(x); }, Doubles>("tanh_double");

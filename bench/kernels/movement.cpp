@@ -5,11 +5,14 @@
 #include "cases.hpp"
 
 #include <typeflow/indexing.hpp>
+#include <typeflow/operations.hpp>
 
 namespace {
 
 using namespace bench;
 using Square = Normal<float, 4096, 4096>;
+using Images = Normal<float, 32, 224, 224, 3>;
+using Channels = Normal<float, 16, 56, 56, 64>;
 using Bytes = Between<std::uint8_t, 0, 256, 4096, 4096>;
 using Table = Normal<float, 32'768, 128>;
 using Places = Between<std::int32_t, 0, columns, rows, columns>;
@@ -34,12 +37,21 @@ int main(int argc, char** argv) {
       "swap_heads");
   c.value<[](auto x) { return tf::reverse<1>(x); }, Matrix>("reverse_columns");
   c.value<[](auto x) { return tf::reverse<0>(x); }, Matrix>("reverse_rows");
+  c.value<[](auto x) { return tf::reverse<1>(x); }, Normal<double, rows, columns>>(
+      "reverse_double");
+  c.value<[](auto x) { return tf::reverse<2>(x); }, Images>("flip_rgb");
+  c.value<[](auto x) { return tf::reverse<2>(x); }, Between<std::uint8_t, 0, 256, 32, 224, 224, 3>>(
+      "flip_rgb_uint8");
   c.both<[](auto x, auto i) { return gather(x, i); }, Table,
          Between<std::int32_t, 0, 32'768, 32'768>>("gather_rows");
   c.value<[](auto x, auto i) { return tf::gather<1>(x, i); }, Matrix,
           Between<std::int32_t, 0, columns, columns>>("gather_columns");
   c.both<[](auto x, auto i) { return tf::gather<along>(x, i); }, Matrix, Places>("take_along_axis");
   c.both<[](auto a, auto b) { return tf::concat<1>(a, b); }, Matrix, Matrix>("concat");
+  c.value<[](auto a, auto b) { return tf::concat<3>(a, b); }, Channels, Channels>(
+      "concat_channels");
+  c.value<[](auto a, auto b, auto d) { return tf::concat<1>(a, b, d); }, Normal<float, 65'536, 16>,
+          Normal<float, 65'536, 16>, Normal<float, 65'536, 32>>("concat_short");
   c.value<[](auto a, auto b) { return tf::concat<0>(a, b); }, Matrix, Matrix>("concat_rows");
   c.value<[](auto a, auto b) { return tf::stack<2>(a, b); }, Matrix, Matrix>("interleave");
   c.both<[](auto x) { return tf::pad<1, 1, 8, 8>(x); }, Matrix>("pad");
@@ -48,6 +60,9 @@ int main(int argc, char** argv) {
   c.value<[](auto x) { return tf::slice<tf::whole, tf::every(2)>(x); }, Matrix>("slice_every_2");
   c.value<[](auto x) { return tf::tile<4, 1>(x); }, Normal<float, 1024, 1024>>("tile_rows");
   c.value<[](auto x) { return tf::tile<1, 4>(x); }, Normal<float, 1024, 1024>>("tile_columns");
+  c.value<[](auto x) { return tf::tile<1, 8>(x); }, Normal<float, 65'536, 16>>("tile_short");
+  c.value<[](auto x) { return tf::broadcast_to<1024, 1024, 4>(x); }, Normal<float, 1024, 1024, 1>>(
+      "repeat_4");
   c.value<[](auto i) { return tf::one_hot<1000>(i); }, Between<std::int32_t, 0, 1000, rows>>(
       "one_hot");
   c.value<[](auto x) { return sort(x); }, Normal<float, 1 << 20>>("sort_1m");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Rows that are shorter than a vector: classes, colours, heads.
+// Rows that are shorter than a vector: classes, colours, heads. And rows of few vectors.
 
 #include "cases.hpp"
 
@@ -24,6 +24,22 @@ void folds(Cases& c) {
   c.value<[](auto x) { return tf::argmax<1>(x); }, Rows<Width>>("argmax" + width);
 }
 
+// Some four million elements each.
+template <class T, int Width>
+using FewVectors = Normal<T, (1 << 22) / Width, Width>;
+
+void few_vectors(Cases& c) {
+  c.value<[](auto x) { return tf::sum<1>(x); }, FewVectors<float, 33>>("sum_33");
+  c.value<[](auto x) { return tf::sum<1>(x); }, FewVectors<float, 100>>("sum_100");
+  c.value<[](auto x) { return tf::max<1>(x); }, FewVectors<float, 50>>("max_50");
+  c.value<[](auto x) { return tf::max<1>(x); }, FewVectors<tf::bfloat16, 100>>("max_100_bfloat16");
+  c.value<[](auto x) { return tf::any<1>(x); }, Between<bool, 0, 2, 1 << 16, 64>>("any_64");
+  c.value<[](auto x) { return tf::logsumexp<1>(x); }, FewVectors<float, 50>>("logsumexp_50");
+  c.value<[](auto x) { return softmax(x); }, FewVectors<float, 40>>("softmax_40");
+  c.both<[](auto x) { return layer_norm(x); }, FewVectors<float, 64>>("layer_norm_64");
+  c.value<[](auto x) { return tf::sum<0>(x); }, FewVectors<float, 40>>("column_sums_40");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -44,6 +60,7 @@ int main(int argc, char** argv) {
   c.both<[](auto x, auto labels) { return softmax_cross_entropy(x, labels); }, Rows<10>,
          Between<std::int32_t, 0, 10, height<10>>>("cross_entropy_10");
   c.value<[](auto x) { return tf::cumsum<1>(x); }, Rows<10>>("cumsum_10");
+  few_vectors(c);
   c.value<[](auto i) { return tf::one_hot<10>(i); }, Between<std::int32_t, 0, 10, height<10>>>(
       "one_hot_10");
 }

@@ -3,6 +3,7 @@
 // What the simplify pass leaves of a graph.
 
 #include "support.hpp"
+#include "typeflow/front/placement.hpp"
 
 constexpr bool dead_code_goes(tf::Graph& g) {
   auto x = tf::placeholder<float, 3>(g, "x");
@@ -46,6 +47,25 @@ constexpr bool reads_after_an_assignment_stay_apart(tf::Graph& g) {
          count<tf::ops::Assign>(run) == 1;
 }
 static_assert(holds<reads_after_an_assignment_stay_apart>());
+
+// Kernels widen 16-bit operands of products by themselves. Of many small matrices on processors,
+// casts stay; so do casts to double.
+constexpr bool products_take_16_bits(tf::Graph& g) {
+  auto a = tf::placeholder<tf::float16, 40, 50>(g, "a");
+  auto b = tf::placeholder<tf::bfloat16, 30, 50>(g, "b");
+  auto c = tf::placeholder<tf::float16, 9, 4, 4>(g, "c");
+  const auto multiply = [&] {
+    return tf::matmul(tf::cast<float>(a), transpose(tf::cast<float>(b)));
+  };
+  const Run plain = simplified(g, multiply());
+  return has_nodes(plain, 3) && tf::ir::verify(plain.simplified).empty() &&
+         count<tf::ops::Cast>(simplified(g, tf::matmul<tf::transpose_a>(a, a))) == 1 &&
+         count<tf::ops::Cast>(simplified(g, matmul(c, c))) == 2 &&
+         count<tf::ops::Cast>(simplified(g, tf::on(g, tf::gpu(0), multiply))) == 0 &&
+         count<tf::ops::Cast>(
+             simplified(g, tf::matmul(tf::cast<double>(a), transpose(tf::cast<double>(b))))) == 2;
+}
+static_assert(holds<products_take_16_bits>());
 
 constexpr bool identities_apply(tf::Graph& g) {
   auto x = tf::placeholder<float, 3>(g, "x");

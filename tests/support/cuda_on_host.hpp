@@ -53,6 +53,13 @@ enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpy
 using cudaStream_t = struct CudaStreamOnHost*;
 using cudaEvent_t = struct CudaEventOnHost*;
 using cudaGraphExec_t = struct CudaGraphOnHost*;
+using cudaGraphNode_t = struct CudaGraphNodeOnHost*;
+using cudaGraph_t = struct CudaBodyOnHost*;
+using cudaGraphConditionalHandle = unsigned long long;  // the address of the condition
+
+inline void cudaGraphSetConditional(cudaGraphConditionalHandle condition, unsigned value) {
+  *reinterpret_cast<unsigned*>(static_cast<std::uintptr_t>(condition)) = value;
+}
 
 namespace cuda_on_host {
 

@@ -6,7 +6,8 @@
 //
 // Calls are as asynchronous as they can be: what a stream is given waits in a queue until somebody
 // waits for it. So a host that reads too early gets old numbers, and a buffer that is written or
-// released too early gives wrong ones.
+// released too early gives wrong ones. A graph's nodes are done in an order that is shuffled anew
+// each time, as far as their dependencies allow it.
 //
 // Memory of the pretended GPUs can be accessed only while a call works on it. If the host touches
 // it in between, or a kernel touches memory of the host, the program ends.
@@ -15,20 +16,24 @@
 #include "support/cuda_target_on_gpu.hpp"
 #else
 
+#include "support/cuda_graph_on_host.hpp"
 #include "support/cuda_on_host.hpp"
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,15 +49,17 @@ struct CudaStreamOnHost {
   std::uint64_t given = 0;
   std::uint64_t done = 0;
   cudaError_t error = cudaSuccess;  // of work since somebody waited
-  std::unique_ptr<std::vector<Work>> captured;
+  std::unique_ptr<CudaGraphOnHost> captured;
+  struct CudaBodyOnHost* body = nullptr;  // that gets what is captured; null: a graph
 };
 /// A point in a stream.
 struct CudaEventOnHost {
   CudaStreamOnHost* stream = nullptr;
   std::uint64_t after = 0;
 };
-struct CudaGraphOnHost {
-  std::vector<CudaStreamOnHost::Work> work;
+/// A body of a conditional node.
+struct CudaBodyOnHost {
+  CudaGraphOnHost graph;
 };
 
 namespace test {
@@ -75,6 +82,8 @@ class CudaOnHost {
   std::atomic<int> launches{0};                    ///< also those that are recorded
   std::atomic<int> graphs{0};                      ///< that were made
   std::atomic<int> graph_launches{0};
+  cuda_on_host::GraphSize last_graph;      ///< that was made
+  std::atomic<bool> checks_writes{false};  ///< of graphs, by all their bytes: for small models
   std::atomic<int> peer_copies{0};
   std::atomic<int> event_waits{0};  ///< of streams
   std::atomic<int> allocations{0};
@@ -84,6 +93,9 @@ class CudaOnHost {
   std::atomic<int> event_synchronizations{0};
   std::atomic<int> pinned_allocations{0};
   std::atomic<std::int64_t> in_use{0};  ///< bytes
+  bool has_conditional_nodes = true;
+  std::atomic<int> conditional_nodes{0};
+  std::atomic<int> body_runs{0};  ///< of conditional nodes, that were run
 
   static const tf::CudaRuntime& runtime() {
     static const tf::CudaRuntime table{
@@ -203,7 +215,22 @@ class CudaOnHost {
             [](cudaStream_t stream) {
               const std::lock_guard lock(get().calls_);
               if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
-              stream->captured = std::make_unique<std::vector<CudaStreamOnHost::Work>>();
+              stream->captured = std::make_unique<CudaGraphOnHost>();
+              return cudaSuccess;
+            },
+        .capture_ends =
+            [](cudaStream_t stream, const cudaGraphNode_t** nodes, std::size_t* count) {
+              const std::lock_guard lock(get().calls_);
+              if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
+              *nodes = stream->captured->ends.data();
+              *count = stream->captured->ends.size();
+              return cudaSuccess;
+            },
+        .set_capture_ends =
+            [](cudaStream_t stream, cudaGraphNode_t* nodes, std::size_t count) {
+              const std::lock_guard lock(get().calls_);
+              if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
+              stream->captured->ends.assign(nodes, nodes + count);
               return cudaSuccess;
             },
         .end_capture =
@@ -212,6 +239,7 @@ class CudaOnHost {
               const auto captured = std::move(stream->captured);
               if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
               ++get().graphs;
+              get().last_graph = cuda_on_host::size_of(*captured->nodes);
               *graph = new CudaGraphOnHost{std::move(*captured)};
               return cudaSuccess;
             },
@@ -219,17 +247,45 @@ class CudaOnHost {
             [](cudaGraphExec_t graph, cudaStream_t stream) {
               ++get().graph_launches;
               // A graph may be destroyed while it is under way.
-              return get().give(stream, [work = graph->work] {
-                for (const CudaStreamOnHost::Work& one : work) {
-                  if (const cudaError_t error = one(); error != cudaSuccess) return error;
-                }
-                return cudaSuccess;
-              });
+              return get().give(stream, [nodes = graph->nodes] { return get().run(*nodes); });
             },
         .destroy_graph =
             [](cudaGraphExec_t graph) {
               delete graph;
               return cudaSuccess;
+            },
+        .has_conditional_nodes = [] { return get().has_conditional_nodes; },
+        .create_condition =
+            [](cudaStream_t recorded, cudaGraphConditionalHandle* condition) {
+              const std::lock_guard lock(get().calls_);
+              if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
+              if (recorded->captured == nullptr) return cudaErrorInvalidValue;
+              auto made = std::make_shared<unsigned>(unset);
+              *condition = reinterpret_cast<std::uintptr_t>(made.get());
+              get().conditions_[*condition] = std::move(made);
+              return cudaSuccess;
+            },
+        .add_conditional =
+            [](cudaStream_t recorded, cudaGraphConditionalHandle condition,
+               tf::CudaConditional kind, int count, cudaGraph_t* bodies) {
+              return get().add_conditional(recorded, condition, kind, count, bodies);
+            },
+        .begin_body =
+            [](cudaStream_t stream, cudaGraph_t body) {
+              const std::lock_guard lock(get().calls_);
+              if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
+              if (stream->captured != nullptr) return cudaErrorInvalidValue;
+              stream->captured = std::make_unique<CudaGraphOnHost>();
+              stream->body = body;
+              return cudaSuccess;
+            },
+        .end_body =
+            [](cudaStream_t stream) {
+              const std::lock_guard lock(get().calls_);
+              if (stream->body == nullptr) return cudaErrorInvalidValue;
+              std::exchange(stream->body, nullptr)->graph = std::move(*stream->captured);
+              stream->captured = nullptr;
+              return get().next() == cudaSuccess ? cudaSuccess : cudaErrorInvalidValue;
             },
         .error_text = [](cudaError_t error) -> const char* {
           switch (error) {
@@ -251,6 +307,8 @@ class CudaOnHost {
  private:
   static constexpr std::size_t region_size = std::size_t{1} << 30;
   static constexpr std::size_t alignment = 256;
+  static constexpr std::size_t guard = 256;  ///< bytes behind an allocation that nobody writes
+  static constexpr std::byte filler{0xcd};
 
   /// While it lives, the GPUs' memory can be accessed.
   class Access {
@@ -285,7 +343,7 @@ class CudaOnHost {
     const std::lock_guard lock(calls_);
     if (counts && next() != cudaSuccess) return cudaErrorInvalidValue;
     if (stream->captured != nullptr) {
-      stream->captured->push_back(std::move(work));
+      stream->captured->add(std::move(work));
       return cudaSuccess;
     }
     stream->work.push_back(std::move(work));
@@ -302,11 +360,29 @@ class CudaOnHost {
       if (const cudaError_t error = work(); error != cudaSuccess) stream.error = error;
     }
   }
+  cudaError_t run(const CudaGraphOnHost::Nodes& nodes) {
+    const std::uint32_t order = seed.fetch_add(1);
+    if (!checks_writes) {
+      return cuda_on_host::run_nodes(nodes, order, [](int) { return cudaSuccess; });
+    }
+    const Access access(*this);
+    std::vector<std::span<const std::byte>> blocks;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [first, size] : used_) blocks.emplace_back(region_ + first, size);
+    }
+    cuda_on_host::WriteCheck check(nodes, std::move(blocks));
+    return cuda_on_host::run_nodes(nodes, order, [&](int node) {
+      if (check.note(node)) return cudaSuccess;
+      misuse = "nodes of a graph write the same bytes without an order";
+      return cudaErrorLaunch;
+    });
+  }
   cudaError_t allocate(void** data, std::size_t bytes, cudaStream_t stream) {
     if (next() != cudaSuccess) return cudaErrorMemoryAllocation;
     if (stream->captured != nullptr) return cudaErrorInvalidValue;
     ++allocations;
-    const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
+    const std::size_t size = (bytes + alignment - 1) / alignment * alignment + guard;
     {
       const std::lock_guard lock(mutex_);
       auto place = free_.begin();
@@ -317,17 +393,29 @@ class CudaOnHost {
       free_.erase(place);
       if (rest > 0) free_[first + size] = rest;
       used_[first] = size;
+      asked_[first] = bytes;
       *data = region_ + first;
     }
     in_use += static_cast<std::int64_t>(size);
     const Access access(*this);
-    std::memset(*data, 0xcd, size);
+    std::memset(*data, static_cast<int>(filler), size);
     return cudaSuccess;
   }
   cudaError_t release(void* data) {
     const std::lock_guard lock(mutex_);
     const auto used = used_.find(static_cast<std::size_t>(static_cast<std::byte*>(data) - region_));
     if (used == used_.end()) return cudaErrorInvalidValue;
+    {
+      const std::byte* const end = region_ + used->first + used->second;
+      const std::byte* const behind = region_ + used->first + asked_[used->first];
+      mprotect(region_, region_size, PROT_READ | PROT_WRITE);
+      const bool is_whole = std::all_of(behind, end, [](std::byte b) { return b == filler; });
+      if (accesses_ == 0) mprotect(region_, region_size, PROT_NONE);
+      if (!is_whole) {
+        std::fprintf(stderr, "a kernel has written behind %zu bytes\n", asked_[used->first]);
+        std::abort();
+      }
+    }
     in_use -= static_cast<std::int64_t>(used->second);
     auto place = free_.emplace(used->first, used->second).first;
     used_.erase(used);
@@ -358,6 +446,31 @@ class CudaOnHost {
       const Access access(*this);
       std::memcpy(to, from, bytes);
       return cudaSuccess;
+    });
+  }
+  /// The node needs a condition that was set since it ran last.
+  cudaError_t add_conditional(cudaStream_t recorded, cudaGraphConditionalHandle condition,
+                              tf::CudaConditional kind, int count, cudaGraph_t* bodies) {
+    const auto found = conditions_.find(condition);
+    if (recorded->captured == nullptr || found == conditions_.end()) return cudaErrorInvalidValue;
+    ++conditional_nodes;
+    const std::shared_ptr<unsigned> value = std::move(found->second);
+    conditions_.erase(found);
+    const auto made = std::make_shared<std::vector<CudaBodyOnHost>>(count);
+    for (int k = 0; k < count; ++k) bodies[k] = &(*made)[static_cast<std::size_t>(k)];
+    return give(recorded, [this, value, kind, made] {
+      const auto chosen = [&] { return std::exchange(*value, unset); };
+      for (unsigned number = chosen();; number = chosen()) {
+        if (number == unset) {
+          misuse = "a conditional node whose condition no kernel has set";
+          return cudaErrorLaunch;
+        }
+        const bool loops = kind == tf::CudaConditional::loop;
+        if (loops ? number == 0 : number >= made->size()) return cudaSuccess;
+        ++body_runs;
+        const cudaError_t error = run(*(*made)[loops ? 0 : number].graph.nodes);
+        if (error != cudaSuccess || !loops) return error;
+      }
     });
   }
   cudaError_t launch(const tf::CudaLaunch& launch, cudaStream_t stream) {
@@ -395,6 +508,9 @@ class CudaOnHost {
   }
 
   static constexpr std::size_t most_work = 1000;
+  static constexpr unsigned unset = 0xdead;  // no kernel has set the condition
+
+  std::map<cudaGraphConditionalHandle, std::shared_ptr<unsigned>> conditions_;  // without a node
 
   std::recursive_mutex calls_;  // guards streams and events
   std::byte* const region_;
@@ -402,6 +518,7 @@ class CudaOnHost {
   int accesses_ = 0;
   std::map<std::size_t, std::size_t> free_;
   std::map<std::size_t, std::size_t> used_;
+  std::map<std::size_t, std::size_t> asked_;  // the bytes of those in use, without what is added
 };
 
 /// The processor and pretended GPUs.

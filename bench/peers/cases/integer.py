@@ -29,6 +29,19 @@ def arithmetic(type):
     ]
 
 
+def division(type):
+    x, divisor, count = integers(type), integers(type, 1, 20), integers(type, 0, 7)
+    return [
+        Case(f"floordiv_{type}", [x, divisor], "floor_divide", "floor_divide"),
+        Case(f"mod_{type}", [x, divisor], "remainder", "mod"),
+        Case(f"floordiv_7_{type}", [x], lambda a, **o: torch.floor_divide(a, 7, **o),
+             lambda a: a // 7),
+        Case(f"mod_8_{type}", [x], lambda a, **o: torch.remainder(a, 8, **o), lambda a: a % 8),
+        Case(f"left_shift_{type}", [x, count], "bitwise_left_shift", "left_shift"),
+        Case(f"right_shift_{type}", [x, count], "bitwise_right_shift", "right_shift"),
+    ]
+
+
 def conversion(name, source, target):
     operand = MATRIX
     if name != "float_to_int32":
@@ -39,8 +52,16 @@ def conversion(name, source, target):
     return Case(name, [operand], by_torch, lambda x: x.astype(target))
 
 
+FLAGS = integers("bool", 0, 2)
 CASES = [
     *arithmetic("int32"), *arithmetic("int8"), *arithmetic("int64"),
+    *division("int32"), *division("int8"),
+    Case("mod_int64", [integers("int64"), integers("int64", 1, 20)], "remainder", "mod"),
+    Case("pow_int32", [integers("int32"), integers("int32", 0, 7)], "pow", "power"),
+    Case("less_int8", [integers("int8"), integers("int8")], "lt", "less"),
+    Case("logical_and", [FLAGS, FLAGS], "logical_and", "logical_and"),
+    Case("logical_xor", [FLAGS, FLAGS], "logical_xor", "logical_xor"),
+    conversion("int8_to_bool", "int8", "bool"),
     conversion("float_to_int32", "float32", "int32"),
     conversion("int32_to_float", "int32", "float32"),
     conversion("float_to_uint8", "float32", "uint8"),

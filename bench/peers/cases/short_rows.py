@@ -24,6 +24,18 @@ def folds(width):
     ]
 
 
+def few_vectors(width, type="float32"):
+    return normal((1 << 22) // width, width, type=type)
+
+
+def torch_sum(x, **o):
+    return torch.sum(x, 1, **o)
+
+
+def torch_max(x, **o):
+    return torch.amax(x, 1, **o)
+
+
 CASES = [
     softmax(10), softmax(8), *folds(3), *folds(8), *folds(10),
     Case("layer_norm_10", [ROWS[10]], lambda x: F.layer_norm(x, (10,)), layer_norm,
@@ -44,6 +56,20 @@ CASES = [
          gradient=True, long=True),
     Case("cumsum_10", [ROWS[10]], lambda x, **o: torch.cumsum(x, 1, **o),
          lambda x: jnp.cumsum(x, 1)),
+    Case("sum_33", [few_vectors(33)], torch_sum, lambda x: x.sum(1), tolerance=1e-4),
+    Case("sum_100", [few_vectors(100)], torch_sum, lambda x: x.sum(1), tolerance=1e-4),
+    Case("max_50", [few_vectors(50)], torch_max, lambda x: x.max(1)),
+    Case("max_100_bfloat16", [few_vectors(100, "bfloat16")], torch_max, lambda x: x.max(1)),
+    Case("any_64", [between(0, 2, 1 << 16, 64, type="bool")],
+         lambda x, **o: torch.any(x, 1, **o), lambda x: x.any(1)),
+    Case("logsumexp_50", [few_vectors(50)], lambda x, **o: torch.logsumexp(x, 1, **o),
+         lambda x: jax.nn.logsumexp(x, 1)),
+    Case("softmax_40", [few_vectors(40)], lambda x, **o: torch.softmax(x, 1, **o),
+         lambda x: jax.nn.softmax(x)),
+    Case("layer_norm_64", [few_vectors(64)], lambda x: F.layer_norm(x, (64,)), layer_norm,
+         gradient=True),
+    Case("column_sums_40", [few_vectors(40)], lambda x, **o: torch.sum(x, 0, **o),
+         lambda x: x.sum(0), tolerance=1e-3),
     Case("one_hot_10", [between(0, 10, HEIGHT[10])], lambda i: F.one_hot(i, 10).float(),
          lambda i: jax.nn.one_hot(i, 10), long=True),
 ]

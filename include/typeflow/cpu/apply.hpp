@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "typeflow/cpu/call.hpp"
+#include "typeflow/cpu/integer_functions.hpp"
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/cpu/random.hpp"
 #include "typeflow/cpu/vector_math.hpp"
@@ -121,14 +122,15 @@ TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
 
 template <class O, class... One>
 inline constexpr bool is_one_of = (std::is_same_v<O, One> || ...);
-/// Whether an operation's body takes Vectors of integers: it is made of their operators,
-/// comparisons and select. Others are called for each integer.
+/// Whether call_integers takes an operation of Vectors of integers. Others are called for each
+/// integer.
 template <class O>
 inline constexpr bool takes_integers =
     is_one_of<O, ops::Add, ops::Sub, ops::Mul, ops::Neg, ops::Square, ops::Abs, ops::Relu,
               ops::Maximum, ops::Minimum, ops::Equal, ops::NotEqual, ops::Less, ops::LessEqual,
               ops::Greater, ops::GreaterEqual, ops::Select, ops::BitwiseAnd, ops::BitwiseOr,
-              ops::BitwiseXor, ops::Invert, ops::Sum, ops::Prod, ops::Max, ops::Min>;
+              ops::BitwiseXor, ops::Invert, ops::Sum, ops::Prod, ops::Max, ops::Min, ops::Div,
+              ops::FloorDiv, ops::FloorMod, ops::LeftShift, ops::RightShift, ops::Pow>;
 
 /// Whether an operation's results are its operands, their negatives, 0 or NaN. Those of 16-bit
 /// operands need no rounding.
@@ -155,6 +157,12 @@ template <class O, class T, class A>
            (std::is_same_v<O, ops::Min> || std::is_same_v<O, ops::Minimum>))
 TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   return select(b == b, xsimd::min(b, a), b);
+}
+
+/// A selection between booleans.
+template <class M>
+TYPEFLOW_INLINE M selected(const M& where, const M& yes, const M& no) {
+  return (where && yes) || (!where && no);
 }
 
 /// op(x...), where the elements of x... have the types X..., the result's the type R.
@@ -185,9 +193,13 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
     return (x, ...);
   } else {
     using Last = std::tuple_element_t<sizeof...(X) - 1, std::tuple<X...>>;
-    constexpr bool logical = std::is_same_v<Last, bool> && O::domain == Domain::booleans;
+    constexpr bool compares = is_one_of<O, ops::Equal, ops::NotEqual>;
+    constexpr bool logical =
+        std::is_same_v<Last, bool> && (O::domain == Domain::booleans || compares);
     if constexpr (logical) {
       return op(x...);
+    } else if constexpr (std::is_same_v<Last, bool> && std::is_same_v<O, ops::Select>) {
+      return selected(x...);
     } else if constexpr (is_batch<Last> && !O::scalar_body &&
                          (is_batch<R> || std::is_same_v<R, bool>)) {
       const auto prepared = [&]<class T>(std::type_identity<T>, const auto& v)
@@ -216,7 +228,7 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
                                     return v;
                                   }
                                 };
-      const auto result = op(prepared(std::type_identity<X>{}, x)...);
+      const auto result = call_integers(op, prepared(std::type_identity<X>{}, x)...);
       if constexpr (std::is_same_v<R, bool>) {
         return L::mask_of(result);
       } else {
@@ -245,6 +257,12 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
     using V = typename L::template of<T>;
     using C = Computed<T>;
     constexpr int n = static_cast<int>(V::size);
+#if defined(__AVX512F__)
+    using Bits = typename V::batch_bool_type::register_type;
+    if constexpr (sizeof(Bits) <= 8) {
+      return select(typename V::batch_bool_type(static_cast<Bits>((1u << count) - 1u)), x, V(rest));
+    }
+#endif
     alignas(64) static constexpr auto numbers = [] {
       std::array<C, n> a{};
       for (int i = 0; i < n; ++i) a[static_cast<std::size_t>(i)] = static_cast<C>(i);
@@ -254,6 +272,11 @@ TYPEFLOW_INLINE typename L::template of<T> first_elements(const typename L::temp
   } else if constexpr (is_vector<T>) {
     using V = typename L::template of<T>;
     return select(counted<T, L::size>() < V(static_cast<T>(count)), x, V(rest));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    using V = Vector<std::int8_t, L::size>;
+    const V flags = L::template comparison<std::int8_t>(x);
+    const auto taken = counted<std::int8_t, L::size>() < V(static_cast<std::int8_t>(count));
+    return L::mask_of(select(taken, flags, V(static_cast<std::int8_t>(rest ? -1 : 0))));
   } else {
     auto all = L::template elements<T>(x);
     for (int i = count; i < L::size; ++i) all.v[i] = rest;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Products of matrices whose elements are numbers of bfloat16, by AVX512-BF16. The operands come as
-// float. They are packed as pairs of two steps of the depth; an instruction multiplies 16 pairs and
-// adds both products to sums of float (packed_products.hpp).
+// Products of matrices whose elements are numbers of bfloat16, by AVX512-BF16. An operand comes as
+// bfloat16, or as float with the last 16 bits zero. They are packed as pairs of two steps of the
+// depth; an instruction multiplies 16 pairs and adds both products to sums of float
+// (packed_products.hpp).
 //
 // The instruction takes denormal operands for zeros, and flushes denormal sums. Elsewhere, and for
 // small products, ProductLoops multiply the same operands as float.
@@ -11,15 +12,72 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
+#include "typeflow/core/dtype.hpp"
 #include "typeflow/cpu/packed_products.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 #if defined(__AVX512BF16__) && defined(__AVX512F__)
 
-/// For an instruction set whose vectors are of 64 bytes.
-template <class A>
+/// Packing of elements T, float or bfloat16.
+template <class T>
+struct BFloat16Packing {
+  using Element = T;
+
+  static void join(const T* from, std::int64_t count, Word* to) {
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
+      if (count % 2 != 0) {
+        std::memset(reinterpret_cast<char*>(to) + count * 2, 0, sizeof(T));
+      }
+    } else {
+      std::int64_t k = 0;
+      for (; k + 32 <= count; k += 32) {
+        const __m512 low = _mm512_loadu_ps(from + k);
+        const __m512 high = _mm512_loadu_ps(from + k + 16);
+        _mm512_storeu_si512(to + k / 2, std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
+      }
+      if (k == count) return;
+      const std::int64_t left = count - k;
+      const __m512 low = _mm512_maskz_loadu_ps(lanes_of(left), from + k);
+      const __m512 high = left > 16 ? _mm512_maskz_loadu_ps(lanes_of(left - 16), from + k + 16)
+                                    : _mm512_setzero_ps();
+      const auto both = std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+      _mm512_mask_storeu_epi32(to + k / 2, lanes_of((left + 1) / 2), both);
+    }
+  }
+  static void zip(const T* from, std::int64_t pitch, int rows, std::int64_t count, Word* to) {
+    const auto pairs = [&](std::int64_t j, __mmask16 lanes) TYPEFLOW_INLINE_LAMBDA {
+      const __m512i low = halves(from + j, lanes);
+      const __m512i high = rows == 2 ? halves(from + pitch + j, lanes) : _mm512_setzero_si512();
+      return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+    };
+    std::int64_t j = 0;
+    for (; j + 16 <= count; j += 16) _mm512_storeu_si512(to + j, pairs(j, lanes_of(16)));
+    if (j == count) return;  // a masked store costs many
+    const __mmask16 lanes = lanes_of(count - j);
+    _mm512_mask_storeu_epi32(to + j, lanes, pairs(j, lanes));
+  }
+
+ private:
+  static __mmask16 lanes_of(std::int64_t count) {
+    return static_cast<__mmask16>((1u << std::clamp<std::int64_t>(count, 0, 16)) - 1u);
+  }
+  /// The bits of numbers of bfloat16, as words.
+  static __m512i halves(const T* from, __mmask16 lanes) {
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, from));
+    } else {
+      return _mm512_srli_epi32(_mm512_castps_si512(_mm512_maskz_loadu_ps(lanes, from)), 16);
+    }
+  }
+};
+
+/// Products of X, a's elements, and Y, b's, for an instruction set whose vectors are of 64 bytes.
+template <class X, class Y, class A>
 struct BFloat16Pairs {
   using Arch = A;
   using Sum = float;
@@ -41,36 +99,8 @@ struct BFloat16Pairs {
         (__m512)sum.v, std::bit_cast<__m512bh>(left.v), std::bit_cast<__m512bh>(right.v)));
   }
 
-  struct Left {
-    using Element = float;
-    static void join(const float* from, std::int64_t count, Word* to) {
-      for (std::int64_t k = 0; k < count; k += 32) {
-        const std::int64_t left = count - k;
-        const __m512 low = _mm512_maskz_loadu_ps(lanes_of(left), from + k);
-        const __m512 high = left > 16 ? _mm512_maskz_loadu_ps(lanes_of(left - 16), from + k + 16)
-                                      : _mm512_setzero_ps();
-        const auto both = std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
-        _mm512_mask_storeu_epi32(to + k / 2, lanes_of((left + 1) / 2), both);
-      }
-    }
-    static void zip(const float* from, std::int64_t pitch, int rows, std::int64_t count, Word* to) {
-      for (std::int64_t j = 0; j < count; j += 16) {
-        const __mmask16 lanes = lanes_of(count - j);
-        const __m512i low = _mm512_castps_si512(_mm512_maskz_loadu_ps(lanes, from + j));
-        const __m512i high =
-            rows == 2 ? _mm512_castps_si512(_mm512_maskz_loadu_ps(lanes, from + pitch + j))
-                      : _mm512_setzero_si512();
-        // Operands are numbers of bfloat16, so their last 16 bits are zeros.
-        _mm512_mask_storeu_epi32(to + j, lanes, _mm512_or_si512(_mm512_srli_epi32(low, 16), high));
-      }
-    }
-
-   private:
-    static __mmask16 lanes_of(std::int64_t count) {
-      return static_cast<__mmask16>((1u << std::clamp<std::int64_t>(count, 0, 16)) - 1u);
-    }
-  };
-  using Right = Left;
+  using Left = BFloat16Packing<X>;
+  using Right = BFloat16Packing<Y>;
 };
 
 #endif

@@ -27,6 +27,14 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
   static constexpr std::int64_t chunk = 256;  ///< rows that are folded before they are merged
   static constexpr ir::KernelSpace space = ir::space_of(ir::KernelKind::columns, Outer, true);
   static constexpr unsigned inner_bit = 2u << Outer;
+  /// Whether a block's last vector may take columns of the one before it again, so that it is full.
+  /// Elements that are stored may take the memory of operands, which then cannot be read again.
+  static constexpr bool may_overlap = [] {
+    for (int s = 0; s < M::stores; ++s) {
+      if (!M::store_specs[s].is_row) return false;
+    }
+    return true;
+  }();
 
   static std::int64_t workspace(const std::int64_t*) { return 0; }
 
@@ -116,8 +124,18 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
     }(typename M::InputNumbers{});
     const int vectors = static_cast<int>((end - j + N - 1) / N);
     p.ahead = vectors > many ? 2 : 8;
-    fold_columns(call, g, ops, p, j, vectors, static_cast<int>(end - j - (vectors - 1) * N));
+    const bool overlaps = may_overlap && vectors > 1;
+    const int of_last = overlaps ? N : static_cast<int>(end - j - (vectors - 1) * N);
+    fold_columns(call, g, ops, p, {j, end - of_last}, vectors, of_last);
   }
+
+  /// The first columns of a block's vectors.
+  struct Columns {
+    std::int64_t first;
+    std::int64_t last;  ///< no vector begins behind it
+
+    TYPEFLOW_INLINE std::int64_t operator[](int u) const { return std::min(first + u * N, last); }
+  };
 
   template <int I>
   TYPEFLOW_INLINE static void enter(const KernelCall& call, const Geometry& g,
@@ -139,15 +157,15 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
 
   /// Vectors of columns from j on; the last has `rest` columns.
   TYPEFLOW_INLINE static void fold_columns(const KernelCall& call, const Geometry& g,
-                                           const Ops& ops, Place& p, std::int64_t j, int vectors,
+                                           const Ops& ops, Place& p, const Columns& j, int vectors,
                                            int rest) {
     Registers r[most];  // values per column
     for (int u = 0; u < vectors; ++u) {
       const int count = u + 1 < vectors ? N : rest;
       [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-        (load<false, 0, I>(g, r[u], p, 0, j + u * N, count), ...);
+        (load<false, 0, I>(g, r[u], p, 0, j[u], count), ...);
       }(typename M::InputNumbers{});
-      p.at.index = p.outer * g.width + j + u * N;
+      p.at.index = p.outer * g.width + j[u];
       M::template evaluate_rows<0>(r[u], ops, p.at);
     }
     [&]<int... P>(std::integer_sequence<int, P...>) TYPEFLOW_INLINE_LAMBDA {
@@ -156,14 +174,14 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
     for (int u = 0; u < vectors; ++u) {
       const int count = u + 1 < vectors ? N : rest;
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
-        (store<true, S>(call, r[u], p.outer * g.width + j + u * N, count), ...);
+        (store<true, S>(call, r[u], p.outer * g.width + j[u], count), ...);
       }(typename M::StoreNumbers{});
     }
   }
 
   template <int P>
   TYPEFLOW_INLINE static void pass(const KernelCall& call, const Geometry& g, Registers* r,
-                                   const Ops& ops, Place& p, std::int64_t j, int vectors,
+                                   const Ops& ops, Place& p, const Columns& j, int vectors,
                                    int rest) {
     States total[most];
     States state[most];
@@ -173,23 +191,23 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
       const std::int64_t end = std::min(begin + chunk, g.length);
       std::int64_t k = begin;
       if constexpr (M::passes == 1) {
-        if (vectors == few && rest == N) {  // few enough for registers
+        if (vectors <= few && rest == N) {  // few enough for registers, if less again and again
           States s[few];
           for (States& of_columns : s) reset<P>(of_columns);
           for (; k < end; ++k) {
             [&]<int... U>(std::integer_sequence<int, U...>) TYPEFLOW_INLINE_LAMBDA {
-              (step<P>(call, g, r[U], ops, p, s[U], k, j + U * N, N), ...);
+              (step<P>(call, g, r[std::min(U, vectors - 1)], ops, p, s[U], k, j[U], N), ...);
             }(std::make_integer_sequence<int, few>{});
           }
-          std::copy_n(s, few, state);
+          std::copy_n(s, few, state);  // a number of turns that is known, or s would be in memory
         }
       }
       for (; k < end; ++k) {
         for (int u = 0; u + 1 < vectors; ++u) {
-          step<P>(call, g, r[u], ops, p, state[u], k, j + u * N, N);
+          step<P>(call, g, r[u], ops, p, state[u], k, j[u], N);
         }
         const int last = vectors - 1;
-        step<P>(call, g, r[last], ops, p, state[last], k, j + last * N, rest);
+        step<P>(call, g, r[last], ops, p, state[last], k, j[last], rest);
       }
       M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
         for (int u = 0; u < vectors; ++u) {
@@ -205,7 +223,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
       M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
         get<M::first_item + I>(r[u]) = get<I>(total[u]).result();
       });
-      p.at.index = p.outer * g.width + j + u * N;
+      p.at.index = p.outer * g.width + j[u];
       M::template evaluate_rows<P + 1>(r[u], ops, p.at);
     }
   }

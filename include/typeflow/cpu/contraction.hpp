@@ -13,12 +13,15 @@
 
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
+#include "typeflow/cpu/widened_copies.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The loops of contraction O: specialise it with
 ///   template <class E> static std::int64_t workspace(const std::int64_t* extents);
 ///   template <class E> static void run(const KernelCall& call);
+///   static constexpr bool widens = true;   optional: they read 16-bit operands; otherwise they get
+///     copies of float
 /// where E is an Epilogue. The extents are ir::ContractionExtents, then those of the axes outside
 /// of the matrices, and the operation's further ones.
 template <class O>
@@ -49,6 +52,7 @@ class Epilogue {
   using Arch = A;
   using Tile = TileShape<T, A>;
   using Ops = typename M::Ops;
+  static constexpr int operands = M::first_store + M::stores;
   static constexpr unsigned variant = Variant;
   static constexpr int outer = Outer;
   static_assert(std::is_floating_point_v<T> || std::is_same_v<T, std::int32_t>,
@@ -224,10 +228,22 @@ void finish_tile(const KernelCall& call, const typename E::T* tile, const std::i
 template <class O, DType D, unsigned Variant, int Outer, class B, class A>
 struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>, A> {
   using E = Epilogue<O, D, Variant, Outer, B, A>;
+  using Copies = WidenedCopies<O, E>;
   static std::int64_t workspace(const std::int64_t* extents) {
-    return contraction_of<O>::template workspace<E>(extents);
+    const std::int64_t bytes = contraction_of<O>::template workspace<E>(extents);
+    if constexpr (copies) return checked_sum(bytes, Copies::bytes(extents));
+    return bytes;
   }
-  static void run(const KernelCall& call) { contraction_of<O>::template run<E>(call); }
+  static void run(const KernelCall& call) {
+    if constexpr (copies) {
+      Copies::run(call, &contraction_of<O>::template run<E>);
+    } else {
+      contraction_of<O>::template run<E>(call);
+    }
+  }
+
+ private:
+  static constexpr bool copies = Copies::any && !requires { contraction_of<O>::widens; };
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -334,13 +334,14 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
         }(typename M::InputNumbers{});
         const std::int64_t elements = count * width;
         std::int64_t i = 0;
-        std::int64_t v = 0;
+        States* s = state;
         for (; i + N <= elements; i += N) {
-          step(call, ops, p, count, row * width, i, N, state[v]);
-          v = v + 1 == width ? 0 : v + 1;
+          step(call, ops, p, count, row * width, i, N, *s);
+          ++s;
+          if (s == state + width) s = state;
         }
         if (i < elements) {
-          step(call, ops, p, count, row * width, i, static_cast<int>(elements - i), state[v]);
+          step(call, ops, p, count, row * width, i, static_cast<int>(elements - i), *s);
         }
       }
       M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {

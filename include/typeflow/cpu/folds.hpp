@@ -59,6 +59,66 @@ TYPEFLOW_INLINE B lanes_from(const B& x) {
     return shuffled(x, std::integer_sequence<int, (I + Step) % n...>{});
   }(std::make_integer_sequence<int, n>{});
 }
+/// The lanes of two vectors in the order of `Place`: those of b are numbered after those of a.
+template <class T, int N, int... Place>
+TYPEFLOW_INLINE Vector<T, N> shuffled_pair(const Vector<T, N>& a, const Vector<T, N>& b,
+                                           std::integer_sequence<int, Place...>) {
+#if defined(__has_builtin) && !defined(__CUDACC__)
+#if __has_builtin(__builtin_shufflevector)
+  return Vector<T, N>::of(__builtin_shufflevector(a.v, b.v, Place...));
+#endif
+#endif
+  return Vector<T, N>::of(
+      typename Vector<T, N>::V{(Place < N ? a.v[Place % N] : b.v[Place % N])...});
+}
+template <class B, int... Place>
+TYPEFLOW_INLINE B shuffled_pair(const B& a, const B& b,
+                                std::integer_sequence<int, Place...> places) {
+  using V = Vector<typename B::value_type, static_cast<int>(B::size)>;
+  V x, y;
+  std::memcpy(&x.v, &a.data, sizeof x.v);
+  std::memcpy(&y.v, &b.data, sizeof y.v);
+  const V z = shuffled_pair(x, y, places);
+  B r;
+  std::memcpy(&r.data, &z.v, sizeof z.v);
+  return r;
+}
+// What compilers do not know, so that they do not unroll the loop: a number of turns, and that an
+// array ends.
+TYPEFLOW_INLINE int uncounted(int turns) {
+  __asm__("" : "+r"(turns));
+  return turns;
+}
+template <class T>
+TYPEFLOW_INLINE T* unbounded(T* array) {
+  __asm__("" : "+r"(array) : : "memory");
+  return array;
+}
+template <class B>
+inline constexpr int lanes_of = static_cast<int>(B::size);
+template <class T, int N>
+inline constexpr int lanes_of<Vector<T, N>> = N;
+/// Of each group of 2 * Half lanes the lower (or upper) half: a group of a, then one of b, in
+/// turns. Of halves in lanes that no group fills, the values are of no interest.
+template <int Half, bool Upper, int N, class B>
+TYPEFLOW_INLINE B halves(const B& a, const B& b) {
+  constexpr int n = lanes_of<B>;
+  return [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+    return shuffled_pair(
+        a, b,
+        std::integer_sequence<int, (I % N / Half % 2 * n + I % N / Half / 2 * 2 * Half + I % Half +
+                                    (Upper ? Half : 0))...>{});
+  }(std::make_integer_sequence<int, n>{});
+}
+/// Lane i of the result is lane i * Step of x; lanes that x has not are of no interest.
+template <int Step, class B>
+TYPEFLOW_INLINE B every(const B& x) {
+  if constexpr (Step == 1) return x;
+  constexpr int n = lanes_of<B>;
+  return [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+    return shuffled_pair(x, x, std::integer_sequence<int, I * Step % n...>{});
+  }(std::make_integer_sequence<int, n>{});
+}
 /// The first lane of x in all lanes.
 template <class B>
 TYPEFLOW_INLINE B first_lane(const B& x) {
@@ -91,6 +151,10 @@ struct FoldState {
     } else if constexpr (is_vector<T>) {
       fold_lanes<L::size / 2>();
       value = V(static_cast<T>(value.v[0]));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      auto flags = L::template comparison<std::int8_t>(value);
+      fold_flags<L::size / 2>(flags);
+      value = L::mask_of(Vector<std::int8_t, L::size>(static_cast<std::int8_t>(flags.v[0])));
     } else {
       auto lanes = L::template elements<C>(value);
       for (int step = L::size / 2; step > 0; step /= 2) {
@@ -103,7 +167,57 @@ struct FoldState {
   }
   TYPEFLOW_INLINE V result() const { return L::template rounded<T>(value); }
 
+  /// finish() for `Rows` states, a power of two: lane k of state(0) gets the fold over the lanes of
+  /// state(k), in the same order. Other lanes are of no interest.
+  template <int Rows, class F>
+  TYPEFLOW_INLINE static void finish_together(const F& state) {
+    if constexpr (is_batch<T> || is_vector<T>) {
+      V all[Rows];
+      [&]<int... K>(std::integer_sequence<int, K...>) TYPEFLOW_INLINE_LAMBDA {
+        ((all[K] = state(K).value), ...);
+      }(std::make_integer_sequence<int, Rows>{});
+      join<Rows, L::size / 2>(all, state(0));
+      state(0).value = every<L::size / Rows>(state(0).value);
+      if constexpr (is_batch<T>) state(0).value = L::template rounded<T>(state(0).value);
+    } else {
+      Array<T, L::size> all{};
+      for (int k = 0; k < uncounted(Rows); ++k) {
+        state(k).finish();
+        L::template store_first<T>(all.v + k, state(k).value);
+      }
+      state(0).value = L::template from<T>(all);
+    }
+  }
+
  private:
+  /// The lanes of each of `Rows` values consist of groups of 2 * Half. Folds the groups' halves,
+  /// and joins the values in one.
+  template <int Rows, int Half>
+  TYPEFLOW_INLINE static void join(V* all, FoldState& result) {
+    if constexpr (Half > 0 && Rows > 1) {
+      [&]<int... K>(std::integer_sequence<int, K...>) TYPEFLOW_INLINE_LAMBDA {
+        ((all[K] = joined<Half>(all[K], all[K + Rows / 2])), ...);
+      }(std::make_integer_sequence<int, Rows / 2>{});
+      join<Rows / 2, Half / 2>(all, result);
+    } else {
+      result.value = all[0];
+      result.template fold_lanes<Half>();
+    }
+  }
+  template <int Half>
+  TYPEFLOW_INLINE static V joined(const V& a, const V& b) {
+    FoldState s;
+    s.value = halves<Half, false, L::size>(a, b);
+    s.step(halves<Half, true, L::size>(a, b), 0);
+    return s.value;
+  }
+  template <int Step, class Flags>
+  TYPEFLOW_INLINE static void fold_flags(Flags& flags) {
+    if constexpr (Step > 0) {
+      flags = O{}(flags, lanes_from<Step>(flags));
+      fold_flags<Step / 2>(flags);
+    }
+  }
   template <int Step>
   TYPEFLOW_INLINE void fold_lanes() {
     if constexpr (Step > 0) {
@@ -174,15 +288,16 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   }
   /// The fold over the lanes, in all of them.
   TYPEFLOW_INLINE void finish() {
-    alignas(64) static constexpr auto numbers = [] {
-      Array<I, static_cast<int>(Positions::size)> a{};
-      for (int i = 0; i < static_cast<int>(Positions::size); ++i) a.v[i] = i;
-      return a;
-    }();
-    place =
-        select(place == Positions(nowhere), place, place + Positions::load_unaligned(numbers.v));
+    number_lanes();
     fold_lanes<L::size / 2>();
     place = first_lane(place);
+  }
+  /// See FoldState of other folds.
+  template <int Rows, class F>
+  TYPEFLOW_INLINE static void finish_together(const F& state) {
+    for (int k = 0; k < uncounted(Rows); ++k) state(k).number_lanes();
+    join<Rows, L::size / 2>(state);
+    state(0).place = every<L::size / Rows>(state(0).place);
   }
   TYPEFLOW_INLINE Vector<std::int32_t, L::size> result() const {
     const Positions found = select(place == Positions(nowhere), Positions(I(0)), place);
@@ -192,6 +307,34 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   }
 
  private:
+  /// From the places of vectors to those of their elements.
+  TYPEFLOW_INLINE void number_lanes() {
+    alignas(64) static constexpr auto numbers = [] {
+      Array<I, static_cast<int>(Positions::size)> a{};
+      for (int i = 0; i < static_cast<int>(Positions::size); ++i) a.v[i] = i;
+      return a;
+    }();
+    place =
+        select(place == Positions(nowhere), place, place + Positions::load_unaligned(numbers.v));
+  }
+  template <int Rows, int Half, class F>
+  TYPEFLOW_INLINE static void join(const F& state) {
+    if constexpr (Half > 0 && Rows > 1) {
+      for (int k = 0; k < uncounted(Rows / 2); ++k) {
+        FoldState& a = state(k);
+        const FoldState& b = state(k + Rows / 2);
+        FoldState upper;
+        upper.best = halves<Half, true, L::size>(a.best, b.best);
+        upper.place = halves<Half, true, L::size>(a.place, b.place);
+        a.best = halves<Half, false, L::size>(a.best, b.best);
+        a.place = halves<Half, false, L::size>(a.place, b.place);
+        a.merge(upper);
+      }
+      join<Rows / 2, Half / 2>(state);
+    } else {
+      state(0).template fold_lanes<Half>();
+    }
+  }
   template <int Step>
   TYPEFLOW_INLINE void fold_lanes() {
     if constexpr (Step > 0) {
@@ -216,10 +359,17 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   TYPEFLOW_INLINE Where improves(const Values& x) const {
     if constexpr (!is_batch<T>) {
       return typename O::better{}(x, best);
-    } else if constexpr (std::is_same_v<typename O::extreme, ops::Max>) {
-      return (x == x) & !(x <= best);
     } else {
-      return (x == x) & !(x >= best);
+      Where is_number = x == x;
+#if defined(__AVX512F__)
+      // Otherwise compilers compare x with the best first, and one comparison waits for the other.
+      if constexpr (sizeof is_number.data <= 2) __asm__("" : "+Yk"(is_number.data));
+#endif
+      if constexpr (std::is_same_v<typename O::extreme, ops::Max>) {
+        return is_number & !(x <= best);
+      } else {
+        return is_number & !(x >= best);
+      }
     }
   }
   TYPEFLOW_INLINE static Where bool_of_values(const xsimd::batch_bool<I, A>& x) {

@@ -137,6 +137,16 @@ struct Lanes {
           (typename of<T>::V)masked_load(reinterpret_cast<const IntegerOf<sizeof(T)>*>(p), count));
     } else if constexpr (is_masked<T>) {
       return masked_load(p, count);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      const auto bits =
+          load_part<std::int8_t, size>(reinterpret_cast<const std::int8_t*>(p), count);
+      return mask_of(Vector<std::int8_t, size>(0) - bits);
+    } else if constexpr (detail::is_half<T>) {
+      const auto bits =
+          load_part<std::uint16_t, size>(reinterpret_cast<const std::uint16_t*>(p), count);
+      return from_vector<T>(widened<T>(bits));
+    } else if constexpr (is_vector<T> || is_batch<T>) {
+      return from_vector<T>(load_part<T, size>(p, count));
     } else {
       Array<T, size> r{};
       std::memcpy(r.v, p, static_cast<std::size_t>(count) * sizeof(T));
@@ -158,6 +168,10 @@ struct Lanes {
       masked_store(reinterpret_cast<IntegerOf<sizeof(T)>*>(p), x, count);
     } else if constexpr (is_masked<T>) {
       masked_store(p, x, count);
+    } else if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
+      const auto y = stored<T>(x);
+      using E = std::remove_cvref_t<decltype(y.v[0])>;
+      store_part<E, size>(reinterpret_cast<E*>(p), y, count);
     } else {
       const Array<T, size> r = elements<T>(x);
       std::memcpy(p, r.v, static_cast<std::size_t>(count) * sizeof(T));

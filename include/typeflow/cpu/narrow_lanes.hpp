@@ -3,10 +3,11 @@
 
 // Registers full of integers of 1 or 2 bytes, for kernels that have no other numbers. Kernels with
 // others have as many lanes as a register has floats or doubles (lanes.hpp), and would use a
-// quarter of a register for bytes.
+// quarter of a register for bytes. Booleans are bytes, too: -1 or 0 in registers.
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/lower/kernel_types.hpp"
@@ -18,36 +19,41 @@ template <int Bytes, class A>
 struct NarrowLanes {
   static constexpr int size = static_cast<int>(xsimd::batch<float, A>::size) * 4 / Bytes;
   using Carrier = IntegerOf<static_cast<std::size_t>(Bytes)>;
+  using Mask = Vector<Carrier, size>;
   template <class T>
-  using of = Vector<T, size>;
+  using of = Vector<std::conditional_t<std::is_same_v<T, bool>, Carrier, T>, size>;
   template <class T>
   static constexpr bool fills = true;
 
   template <class T>
   TYPEFLOW_INLINE static of<T> broadcast(T x) {
-    return of<T>(x);
+    if constexpr (std::is_same_v<T, bool>) {
+      return Mask(static_cast<Carrier>(x ? -1 : 0));
+    } else {
+      return of<T>(x);
+    }
   }
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p) {
     of<T> r;
     std::memcpy(&r.v, p, sizeof r.v);
+    if constexpr (std::is_same_v<T, bool>) r = Mask(Carrier(0)) - r;
     return r;
   }
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x) {
-    std::memcpy(p, &x.v, sizeof x.v);
+    of<T> y = x;
+    if constexpr (std::is_same_v<T, bool>) y = y & Mask(Carrier(1));
+    std::memcpy(p, &y.v, sizeof y.v);
   }
   /// The first `count` elements; the others are zero.
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p, int count) {
-    Array<T, size> all{};
-    std::memcpy(all.v, p, static_cast<std::size_t>(count) * sizeof(T));
-    return from<T>(all);
+    return load_part<T, size>(p, count);
   }
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x, int count) {
-    const Array<T, size> all = elements<T>(x);
-    std::memcpy(p, all.v, static_cast<std::size_t>(count) * sizeof(T));
+    store_part<T, size>(p, x, count);
   }
   /// Stores the first lane.
   template <class T>
@@ -76,16 +82,20 @@ struct NarrowLanes {
   TYPEFLOW_INLINE static of<T> rounded(const of<T>& x) {
     return x;
   }
-  /// For operations of booleans, which these kernels do not have. (clang wants a declaration.)
-  template <class T, class Mask>
-  static of<T> comparison(const Mask& x);
+  /// A comparison's result as a boolean, and the other way.
+  TYPEFLOW_INLINE static Mask mask_of(const Mask& x) { return x; }
+  template <class T>
+  TYPEFLOW_INLINE static of<T> comparison(const Mask& x) {
+    return x;
+  }
 };
 
-/// The bytes of all these types if they are narrow integers of one size; otherwise 0.
+/// The bytes of all these types if they are narrow integers, or booleans, of one size; otherwise 0.
 constexpr int narrow_size(const DType* types, int count) {
   for (int i = 0; i < count; ++i) {
     const bool is_narrow = types[i] == DType::int8 || types[i] == DType::uint8 ||
-                           types[i] == DType::int16 || types[i] == DType::uint16;
+                           types[i] == DType::int16 || types[i] == DType::uint16 ||
+                           types[i] == DType::boolean;
     if (!is_narrow || size_of(types[i]) != size_of(types[0])) return 0;
   }
   return count == 0 ? 0 : static_cast<int>(size_of(types[0]));

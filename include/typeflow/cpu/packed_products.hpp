@@ -53,14 +53,14 @@ class PackedProducts {
   static constexpr std::int64_t rows_of_task = tiles_of_task * S::rows;
   static constexpr std::int64_t tile_size = S::rows * S::width;
   static constexpr std::int64_t block = 1024;                    ///< words of the depth
-  static constexpr std::int64_t small_block = 128;               ///< the same where b is transposed
+  static constexpr std::int64_t small_block = 128;               ///< the same where b is packed
   static constexpr std::int64_t cached = std::int64_t{1} << 18;  ///< words
   static_assert(sizeof(T) == sizeof(Word));
 
  public:
   /// Larger extents never need less.
   static std::int64_t workspace(const ProductKernel<T>& kernel, const std::int64_t* extents) {
-    const std::int64_t one = packed_size(extents);
+    const std::int64_t one = packed_size(kernel, extents);
     const std::int64_t most = std::min(checked_product(one, kernel.count), cached);
     return checked_product(std::max(one, most), sizeof(Word));
   }
@@ -76,16 +76,21 @@ class PackedProducts {
 
  private:
   static std::int64_t words_of(std::int64_t depth) { return depth / group + (depth % group != 0); }
-  /// Words of both operands of a matrix.
-  static std::int64_t packed_size(const std::int64_t* extents) {
+  /// Whether a task packs the panel that it reads, a block at a time, since no other task does.
+  static bool packs_in_task(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    return extents[Extents::rows] <= rows_of_task && (kernel.count == 1 || !kernel.shared_b);
+  }
+  /// Words of the operands of a matrix that are packed before the tasks.
+  static std::int64_t packed_size(const ProductKernel<T>& kernel, const std::int64_t* extents) {
     const std::int64_t words = words_of(extents[Extents::depth]);
-    return checked_sum(
-        checked_product(extents[Extents::rows], words),
-        checked_product(Panels<S>(extents[Extents::columns]).padded(), checked_sum(words, starts)));
+    const std::int64_t of_a = checked_product(extents[Extents::rows], words);
+    if (packs_in_task(kernel, extents)) return of_a;
+    return checked_sum(of_a, checked_product(Panels<S>(extents[Extents::columns]).padded(),
+                                             checked_sum(words, starts)));
   }
   /// How many matrices are packed at a time: about as many as stay in cache.
   static std::int64_t at_once(const ProductKernel<T>& kernel, const std::int64_t* extents) {
-    const std::int64_t one = std::max<std::int64_t>(packed_size(extents), 1);
+    const std::int64_t one = std::max<std::int64_t>(packed_size(kernel, extents), 1);
     return std::clamp<std::int64_t>(cached / one, 1, std::max<std::int64_t>(kernel.count, 1));
   }
 
@@ -97,10 +102,11 @@ class PackedProducts {
         depth(c.extents[Extents::depth]),
         words(words_of(depth)),
         panels(columns),
-        groups((rows + rows_of_task - 1) / rows_of_task) {}
+        groups((rows + rows_of_task - 1) / rows_of_task),
+        in_task(packs_in_task(k, c.extents)) {}
 
   Word* a_of(std::int64_t slot) const {
-    return static_cast<Word*>(call.workspace) + slot * packed_size(call.extents);
+    return static_cast<Word*>(call.workspace) + slot * packed_size(kernel, call.extents);
   }
   Word* panel_of(std::int64_t slot, std::int64_t p) const {
     return a_of(slot) + rows * words + panels.first(p) * (words + starts);
@@ -110,7 +116,7 @@ class PackedProducts {
   }
 
   void pack(std::int64_t first, std::int64_t count) const {
-    const std::int64_t parts = groups + panels.count;
+    const std::int64_t parts = groups + (in_task ? 0 : panels.count);
     parallel(call, count * parts, grain_of(chunk_size, S::width * depth),
              [&](std::int64_t begin, std::int64_t end) {
                for (std::int64_t i = begin; i < end; ++i) {
@@ -135,56 +141,67 @@ class PackedProducts {
         Left::zip(a + group * k * rows + begin, rows, rows_of_word(k), end - begin,
                   to + k * rows + begin);
       }
+    } else if (depth % group == 0) {
+      Left::join(a + begin * depth, (end - begin) * depth, to + begin * words);
     } else {
       for (std::int64_t i = begin; i < end; ++i) Left::join(a + i * depth, depth, to + i * words);
     }
   }
   void pack_b(std::int64_t matrix, std::int64_t slot, std::int64_t p) const {
-    const auto* const b = call.operand<const typename Right::Element>(1) +
-                          kernel.part_of_b(call.extents, matrix) * depth * columns;
+    const std::int64_t width = panels.width(p);
+    Word* const panel = panel_of(slot, p);
+    for (std::int64_t k = 0; k < words; k += block) {
+      pack_block(matrix, p, k, std::min(block, words - k), panel + (starts + k) * width);
+    }
+    start(panel + starts * width, words, width, panel);
+  }
+  /// Words [begin, begin + length) of the depth of panel p.
+  void pack_block(std::int64_t matrix, std::int64_t p, std::int64_t begin, std::int64_t length,
+                  Word* to) const {
     const std::int64_t first = panels.first(p);
     const std::int64_t count = panels.last(p) - first;
     const std::int64_t width = panels.width(p);
-    Word* const panel = panel_of(slot, p);
-    Word* const to = panel + starts * width;
+    const auto* const b = call.operand<const typename Right::Element>(1) +
+                          kernel.part_of_b(call.extents, matrix) * depth * columns;
     if (!kernel.transposed_b) {
-      for (std::int64_t k = 0; k < words; ++k) {
-        Right::zip(b + group * k * columns + first, columns, rows_of_word(k), count,
-                   to + k * width);
+      for (std::int64_t k = begin; k < begin + length; ++k, to += width) {
+        Right::zip(b + group * k * columns + first, columns, rows_of_word(k), count, to);
         for (std::int64_t j = count; j < width; ++j) {
           TYPEFLOW_FEW_TURNS;
-          to[k * width + j] = Word(0);
+          to[j] = Word(0);
         }
       }
-    } else {
-      alignas(64) Word joined[S::width * small_block];
-      for (std::int64_t k = 0; k < words; k += small_block) {
-        const std::int64_t length = std::min(small_block, words - k);
-        for (std::int64_t j = 0; j < count; ++j) {
-          Right::join(b + (first + j) * depth + group * k,
-                      std::min(group * length, depth - group * k), joined + j * small_block);
-        }
-        pack_transposed_panel(joined, small_block, length, 0, count, width, to + k * width);
-      }
+      return;
     }
-    if constexpr (Rule::has_starts) {
-      with_vectors<S>(width, [&](auto vectors) { start<vectors()>(to, panel); });
+    alignas(64) Word joined[S::width * small_block];
+    for (std::int64_t k = begin; k < begin + length; k += small_block) {
+      const std::int64_t steps = std::min(small_block, begin + length - k);
+      for (std::int64_t j = 0; j < count; ++j) {
+        Right::join(b + (first + j) * depth + group * k, std::min(group * steps, depth - group * k),
+                    joined + j * small_block);
+      }
+      pack_transposed_panel(joined, small_block, steps, 0, count, width, to + (k - begin) * width);
     }
   }
-  /// Writes the numbers that the columns' sums begin with. Rule::start makes them of the sums of
-  /// the columns' elements.
+  /// Writes the numbers that the columns' sums begin with, of `length` words of a panel.
+  void start(const Word* b, std::int64_t length, std::int64_t width, Word* to) const {
+    if constexpr (Rule::has_starts) {
+      with_vectors<S>(width, [&](auto vectors) { start_columns<vectors()>(b, length, to); });
+    }
+  }
+  /// Rule::start makes them of the sums of the columns' elements.
   template <int Vectors>
-  [[gnu::flatten]] void start(const Word* b, Word* panel) const {
+  [[gnu::flatten]] static void start_columns(const Word* b, std::int64_t length, Word* to) {
     V sum[Vectors];
     unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[v] = V(T(0)); });
-    for (std::int64_t k = 0; k < words; ++k, b += Vectors * S::lanes) {
+    for (std::int64_t k = 0; k < length; ++k, b += Vectors * S::lanes) {
       unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
         sum[v] = Rule::add(sum[v], Words(0x01010101u), words_at(b + v * S::lanes));
       });
     }
     unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
       const V x = Rule::start(sum[v]);
-      std::memcpy(panel + v * S::lanes, &x.v, sizeof x.v);
+      std::memcpy(to + v * S::lanes, &x.v, sizeof x.v);
     });
   }
   /// Rows of the depth that word k has.
@@ -227,35 +244,44 @@ class PackedProducts {
     const std::int64_t step = kernel.transposed_a ? rows : 1;
     const std::int64_t width = panels.width(p);
     const Word* const a = a_of(slot) + begin * row;
-    const Word* const panel = panel_of(slot, p);
-    const Word* const b = panel + starts * width;
-    alignas(64) T sums[tiles_of_task * tile_size] = {};
-    if constexpr (Rule::has_starts) {
-      for (std::int64_t i = 0; i < tiles_of_task * S::rows; ++i) {
-        std::memcpy(sums + i * S::width, panel, static_cast<std::size_t>(width) * sizeof(T));
-      }
+    const Word* const panel = in_task ? nullptr : panel_of(slot, p);
+    alignas(64) Word packed[S::width * small_block];  // if the task packs b
+    alignas(64) T first[S::width] = {};               // the numbers that sums begin with
+    if (Rule::has_starts && !in_task) {
+      std::memcpy(first, panel, static_cast<std::size_t>(width) * sizeof(T));
     }
+    alignas(64) T sums[tiles_of_task * tile_size];
     // Whole tiles without an epilogue are written directly to the result.
-    const bool direct = kernel.is_result && panels.first(p) + width <= columns && words > 0;
+    const bool direct = kernel.is_result && panels.first(p) + width <= columns;
     const std::int64_t whole = direct ? (end - begin) / S::rows : 0;
     T* const result =
         direct ? call.operand<T>(2) + (matrix * rows + begin) * columns + panels.first(p) : nullptr;
-    for (std::int64_t k = 0; k < words; k += block) {
-      const std::int64_t length = std::min(block, words - k);
+    const std::int64_t most = in_task ? small_block : block;
+    for (std::int64_t k = 0; k < words || k == 0; k += most) {
+      const std::int64_t length = std::min(most, words - k);
+      const Word* b = packed;
+      if (in_task) {
+        pack_block(matrix, p, k, length, packed);
+        begin_block(packed, length, width, k == 0, end - begin, first, sums);
+      } else {
+        b = panel + (starts + k) * width;
+      }
       for (std::int64_t i = 0; begin + i * S::rows < end; ++i) {
         const int count =
             static_cast<int>(std::min<std::int64_t>(S::rows, end - begin - i * S::rows));
-        const bool last = k + block >= words && i < whole;
+        const bool last = k + most >= words && i < whole;
         T* const to = last ? result + i * S::rows * columns : sums + i * tile_size;
         const std::int64_t to_pitch = last ? columns : S::width;
+        const T* const before = k == 0 ? first : sums + i * tile_size;
+        const std::int64_t before_pitch = k == 0 ? 0 : S::width;
         with_vectors<S>(width, [&](auto vectors) {
           const Word* const from = a + i * S::rows * row + k * step;
           if (count <= S::rows / 2) {  // of the last rows, no more than needed
-            tile<vectors(), S::rows / 2>(from, row, step, count, b + k * width, length,
-                                         sums + i * tile_size, to, to_pitch);
+            tile<vectors(), S::rows / 2>(from, row, step, count, b, length, before, before_pitch,
+                                         to, to_pitch);
           } else {
-            tile<vectors(), S::rows>(from, row, step, count, b + k * width, length,
-                                     sums + i * tile_size, to, to_pitch);
+            tile<vectors(), S::rows>(from, row, step, count, b, length, before, before_pitch, to,
+                                     to_pitch);
           }
         });
       }
@@ -264,19 +290,36 @@ class PackedProducts {
     kernel.finish(call, matrix, sums + whole * tile_size, begin + whole * S::rows, end,
                   panels.first(p), panels.last(p));
   }
+  /// Adds what sums begin with of a block that the task packed: to `first`, or to the sums so far.
+  void begin_block(const Word* b, std::int64_t length, std::int64_t width, bool is_first,
+                   std::int64_t count, T* first, T* sums) const {
+    if constexpr (Rule::has_starts) {
+      alignas(64) Word words_of_block[S::width];
+      start(b, length, width, words_of_block);
+      std::memcpy(first, words_of_block, static_cast<std::size_t>(width) * sizeof(T));
+      if (is_first) return;
+      for (std::int64_t i = 0; i < count; ++i) {
+        for (std::int64_t j = 0; j < width; j += S::lanes) {
+          const V sum = sums_at(sums + i * S::width + j) + sums_at(first + j);
+          std::memcpy(sums + i * S::width + j, &sum.v, sizeof sum.v);
+        }
+      }
+    }
+  }
   /// The sums of a tile and the products of `count` of R rows and V vectors of columns. Rows of the
   /// result lie `pitch` apart.
   template <int Vectors, int R>
   [[gnu::noinline, gnu::flatten]] static void tile(const Word* a, std::int64_t row,
                                                    std::int64_t step, int count, const Word* b,
-                                                   std::int64_t length, const T* before, T* to,
+                                                   std::int64_t length, const T* before,
+                                                   std::int64_t before_pitch, T* to,
                                                    std::int64_t pitch) {
     const Word* at[R];
     V sum[R][Vectors];
     unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
       at[i] = a + std::min<int>(i, count - 1) * row;
       unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
-        sum[i][v] = sums_at(before + i * S::width + v * S::lanes);
+        sum[i][v] = sums_at(before + i * before_pitch + v * S::lanes);
       });
     });
     std::int64_t offset = 0;
@@ -307,6 +350,7 @@ class PackedProducts {
   const std::int64_t words;  ///< of the depth
   const Panels<S> panels;
   const std::int64_t groups;  ///< of rows
+  const bool in_task;         ///< see packs_in_task
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -115,6 +115,22 @@ template <class T>
   }
 }
 
+/// How an operand is read whose elements are narrower than T (widened_operands.hpp).
+template <class T>
+struct Widening {
+  std::int64_t size;  ///< bytes of an element
+  /// Converts rows that lie `pitch` elements apart. May write zeros behind each, up to a whole
+  /// vector.
+  void (*convert)(const void* from, std::int64_t pitch, std::int64_t rows, std::int64_t count,
+                  T* to, std::int64_t to_pitch);
+  /// out[j] = sum over k of x[k] * m[k * pitch + j], for j < count; with `go_on`, added to out[j].
+  void (*wide_sums)(const T* x, const void* m, std::int64_t pitch, std::int64_t depth,
+                    std::int64_t count, T* out, bool go_on);
+  /// The same sums of x[k] * m[j * pitch + k].
+  void (*row_sums)(const T* x, const void* m, std::int64_t pitch, std::int64_t depth,
+                   std::int64_t count, T* out, bool go_on);
+};
+
 /// The parts of a product kernel that its loops take at run time: see ProductLoops.
 template <class T>
 struct ProductKernel {
@@ -130,6 +146,9 @@ struct ProductKernel {
   /// lie one after the other.
   void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,
                  std::int64_t last, std::int64_t column, std::int64_t last_column);
+  /// If the operand's elements are not T.
+  const Widening<T>* wide_a = nullptr;
+  const Widening<T>* wide_b = nullptr;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -9,6 +9,9 @@
 // by it. Between blocks the sums wait in memory, which changes none of their bits. Rows of a large
 // transposed a, whose neighbours in a row lie pages apart, are copied a block at a time. See Goto,
 // van de Geijn, Anatomy of high-performance matrix multiplication, 2008.
+//
+// Panels of b are copied before the tasks, or by the only task that reads them, a block at a time.
+// Operands with elements narrower than T are widened as they are copied.
 
 #include <algorithm>
 #include <cstdint>
@@ -37,12 +40,14 @@ class ProductLoops {
 
  public:
   static std::int64_t workspace(const ProductKernel<T>& kernel, const std::int64_t* extents) {
-    if (VectorProduct<T, A>::fits(kernel, extents) || SmallProducts<T, A>::fits(kernel, extents)) {
-      return 0;
-    }
+    if (is_simple(kernel, extents)) return 0;
     const std::int64_t copies =
-        checked_product(slots(kernel, extents), packed_size(kernel, extents));
-    return checked_product(checked_sum(copies, sums_size(kernel, extents)), sizeof(T));
+        copies_in_task(kernel, extents)
+            ? 0
+            : checked_product(slots(kernel, extents), packed_size(kernel, extents));
+    return checked_product(
+        checked_sum(wide_size(kernel, extents), checked_sum(copies, sums_size(kernel, extents))),
+        sizeof(T));
   }
 
   static void run(const KernelCall& call, const ProductKernel<T>& kernel);
@@ -50,12 +55,30 @@ class ProductLoops {
  private:
   using Extents = ir::ContractionExtents;
 
+  /// Whether the product has loops of its own.
+  static bool is_simple(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    return VectorProduct<T, A>::fits(kernel, extents) || SmallProducts<T, A>::fits(kernel, extents);
+  }
+  /// Whether a task copies the panels that it reads, a block at a time, since no other task does.
+  static bool copies_in_task(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    return (kernel.transposed_b || kernel.wide_b != nullptr) &&
+           extents[Extents::rows] <= rows_of_task && (kernel.count == 1 || !kernel.shared_b);
+  }
+
+  /// Elements of an a that is widened before the tasks, since more than one would. Otherwise tasks
+  /// widen the rows that they need, a block at a time.
+  static std::int64_t wide_size(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    const bool first = kernel.wide_a != nullptr && kernel.count == 1 &&
+                       extents[Extents::columns] > panels_of_task * S::width;
+    return first ? checked_product(extents[Extents::rows], extents[Extents::depth]) : 0;
+  }
+
   /// Whether all panels of b are copied, so that their rows lie side by side. A transposed b must
-  /// be copied. Otherwise copying pays for many rows of a, unless all of b stays in the first
-  /// cache. If not all are copied, the last panel is, if it is not full.
+  /// be copied, and one that is widened. Otherwise copying pays for many rows of a, unless all of b
+  /// stays in the first cache. If not all are copied, the last panel is, if it is not full.
   static bool copies_all(const ProductKernel<T>& kernel, const std::int64_t* extents) {
     constexpr std::int64_t small = (std::int64_t{1} << 15) / sizeof(T);
-    return kernel.transposed_b ||
+    return kernel.transposed_b || kernel.wide_b != nullptr ||
            (extents[Extents::rows] >= 2 * rows_of_task &&
             checked_product(extents[Extents::columns], extents[Extents::depth]) > small);
   }
@@ -105,8 +128,13 @@ class ProductLoops {
         ahead(reads_ahead(k, c.extents)),
         a_row(k.transposed_a ? 1 : depth),
         a_step(k.transposed_a ? rows : 1),
-        packs_a(k.transposed_a && rows * depth * static_cast<std::int64_t>(sizeof(T)) >= (1 << 21)),
-        packed(static_cast<T*>(c.workspace)),
+        in_task(copies_in_task(k, c.extents)),
+        wide_a(wide_size(k, c.extents) > 0 ? nullptr : k.wide_a),
+        packs_a(
+            wide_a != nullptr ||
+            (k.transposed_a && rows * depth * static_cast<std::int64_t>(sizeof(T)) >= (1 << 21))),
+        all_of_a(wide_size(k, c.extents) > 0 ? static_cast<T*>(c.workspace) : c.operand<T>(0)),
+        packed(static_cast<T*>(c.workspace) + wide_size(k, c.extents)),
         packed_pitch(packed_size(k, c.extents)) {}
 
   const T* b_of(std::int64_t matrix) const {
@@ -120,15 +148,16 @@ class ProductLoops {
 
   /// Computes the products from matrix `first_matrix` on.
   void multiply(std::int64_t first_matrix, std::int64_t matrices) const {
-    if (last_copied) {
+    if (kernel.wide_a != wide_a) widen_a();
+    if (last_copied && !in_task) {
       const std::int64_t copies = all_copied ? panels.count : 1;
       const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (S::width * depth + 1));
       parallel(call, copies * (kernel.shared_b ? 1 : matrices), grain,
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
                    const std::int64_t slot = i / copies;
-                   copy(b_of(first_matrix + slot), all_copied ? i % copies : panels.count - 1,
-                        slot);
+                   const std::int64_t p = all_copied ? i % copies : panels.count - 1;
+                   copy(first_matrix + slot, p, 0, depth, copy_of(slot, p));
                  }
                });
     }
@@ -164,13 +193,48 @@ class ProductLoops {
     });
   }
 
-  void copy(const T* b, std::int64_t p, std::int64_t slot) const {
-    if (kernel.transposed_b) {
-      pack_transposed_panel(b, depth, depth, panels.first(p), panels.last(p), panels.width(p),
-                            copy_of(slot, p));
+  void widen_a() const {
+    const std::int64_t pitch = kernel.transposed_a ? rows : depth;
+    const Widening<T>& wide = *kernel.wide_a;
+    parallel(call, rows * depth / std::max<std::int64_t>(pitch, 1),
+             std::max<std::int64_t>(1, chunk_size / std::max<std::int64_t>(pitch, 1)),
+             [&](std::int64_t begin, std::int64_t end) {
+               wide.convert(call.operand<const char>(0) + begin * pitch * wide.size, 0, 1,
+                            (end - begin) * pitch, all_of_a + begin * pitch, 0);
+             });
+  }
+  /// Copies steps [begin, begin + length) of the depth of panel p.
+  void copy(std::int64_t matrix, std::int64_t p, std::int64_t begin, std::int64_t length,
+            T* to) const {
+    const std::int64_t first = panels.first(p);
+    const std::int64_t last = panels.last(p);
+    const std::int64_t width = panels.width(p);
+    if (kernel.wide_b != nullptr) {
+      widen_panel(matrix, first, last, width, begin, length, to);
+    } else if (kernel.transposed_b) {
+      pack_transposed_panel(b_of(matrix) + begin, depth, length, first, last, width, to);
     } else {
-      pack_panel(b, depth, columns, panels.first(p), panels.last(p), panels.width(p),
-                 copy_of(slot, p));
+      pack_panel(b_of(matrix) + begin * columns, length, columns, first, last, width, to);
+    }
+  }
+  /// The same for a b that is widened.
+  [[gnu::noinline]] void widen_panel(std::int64_t matrix, std::int64_t first, std::int64_t last,
+                                     std::int64_t width, std::int64_t begin, std::int64_t length,
+                                     T* to) const {
+    const Widening<T>& wide = *kernel.wide_b;
+    const char* const b = call.operand<const char>(1) +
+                          kernel.part_of_b(call.extents, matrix) * depth * columns * wide.size;
+    if (!kernel.transposed_b) {
+      wide.convert(b + (begin * columns + first) * wide.size, columns, length, last - first, to,
+                   width);
+      return;
+    }
+    alignas(64) T rows_of_b[S::width * strip_depth];
+    for (std::int64_t k = 0; k < length; k += strip_depth) {
+      const std::int64_t steps = std::min(strip_depth, length - k);
+      wide.convert(b + (first * depth + begin + k) * wide.size, depth, last - first, steps,
+                   rows_of_b, strip_depth);
+      pack_transposed_panel(rows_of_b, strip_depth, steps, 0, last - first, width, to + k * width);
     }
   }
 
@@ -178,8 +242,9 @@ class ProductLoops {
   void multiply(std::int64_t matrix, std::int64_t slot, std::int64_t panel, std::int64_t last_panel,
                 std::int64_t first) const {
     const std::int64_t last = std::min(first + rows_of_task, rows);
-    const T* const a = call.operand<const T>(0) +
-                       kernel.part_of_a(call.extents, matrix) * rows * depth + first * a_row;
+    const std::int64_t start_of_a =
+        kernel.part_of_a(call.extents, matrix) * rows * depth + first * a_row;
+    const T* const a = all_of_a + start_of_a;
     // Whole tiles without an epilogue are written directly to the result.
     T* const result =
         kernel.is_result ? call.operand<T>(2) + (matrix * rows + first) * columns : nullptr;
@@ -193,18 +258,23 @@ class ProductLoops {
     T* const waiting =
         ahead ? packed + packed_pitch + panel * sums_pitch + first * S::width : few_sums;
     alignas(64) T strips[rows_of_task * strip_depth];  // of a, if it is copied
-    const std::int64_t deepest = ahead ? ahead_depth : packs_a ? strip_depth : block_depth;
+    alignas(64) T block_of_b[S::width * strip_depth];  // if the task copies it
+    const std::int64_t deepest = ahead                ? ahead_depth
+                                 : packs_a || in_task ? strip_depth
+                                                      : block_depth;
     const std::int64_t blocks = std::max<std::int64_t>(1, (depth + deepest - 1) / deepest);
     for (std::int64_t block = 0; block < blocks; ++block) {
       const std::int64_t begin = depth * block / blocks;
       const std::int64_t length = depth * (block + 1) / blocks - begin;
-      if (packs_a) pack_strips(a + begin * rows, last - first, length, strips);
+      if (packs_a) pack_strips(start_of_a + begin * a_step, last - first, length, strips);
       for (std::int64_t p = panel; p < last_panel; ++p) {
         const std::int64_t width = panels.width(p);
         const bool copied = all_copied || (last_copied && p == panels.count - 1);
         const std::int64_t pitch = copied ? width : columns;
+        if (in_task) copy(matrix, p, begin, length, block_of_b);
         const T* const b =
-            (copied ? copy_of(slot, p) : b_of(matrix) + panels.first(p)) + begin * pitch;
+            in_task ? block_of_b
+                    : (copied ? copy_of(slot, p) : b_of(matrix) + panels.first(p)) + begin * pitch;
         const std::int64_t to_result = block == blocks - 1 ? direct(p) : 0;
         for (std::int64_t i = 0; first + i * S::rows < last; ++i) {
           const std::int64_t row = i * S::rows;
@@ -216,8 +286,8 @@ class ProductLoops {
           with_vectors<S>(width, [&](auto vectors) {
             const T* const from =
                 packs_a ? strips + row * length : a + row * a_row + begin * a_step;
-            const std::int64_t next_row = packs_a ? 1 : a_row;
-            const std::int64_t step = packs_a ? S::rows : a_step;
+            const std::int64_t next_row = !packs_a ? a_row : kernel.transposed_a ? 1 : length;
+            const std::int64_t step = packs_a && kernel.transposed_a ? S::rows : a_step;
             if constexpr (vectors() == S::vectors) {
               if (ahead && count > S::rows / 2) {
                 product_tile<T, A, S::vectors, S::rows>(
@@ -267,11 +337,24 @@ class ProductLoops {
     return {b + (begin + i / lines) * columns + first + j * line, lines - j, lines, columns};
   }
 
-  /// Copies `count` columns of a from memory where its rows are side by side, to strips for the
-  /// rows of a tile. The strips' elements of one step lie side by side.
-  void pack_strips(const T* a, std::int64_t count, std::int64_t length, T* strips) const {
-    for (std::int64_t k = 0; k < length; ++k) {
-      const T* const from = a + k * rows;
+  /// Copies `count` rows of a, from element `start` on, to strips for the rows of a tile. Of a
+  /// transposed a, the strips' elements of one step lie side by side; otherwise those of a row do.
+  [[gnu::noinline]] void pack_strips(std::int64_t start, std::int64_t count, std::int64_t length,
+                                     T* strips) const {
+    if (!kernel.transposed_a) {
+      wide_a->convert(call.operand<const char>(0) + start * wide_a->size, depth, count, length,
+                      strips, length);
+      return;
+    }
+    alignas(64) T wide[rows_of_task];
+    for (std::int64_t k = 0; k < length; ++k, start += rows) {
+      const T* from = wide;
+      if (wide_a != nullptr) {
+        wide_a->convert(call.operand<const char>(0) + start * wide_a->size, rows, 1, count, wide,
+                        0);
+      } else {
+        from = all_of_a + start;
+      }
       T* to = strips + k * S::rows;
       std::int64_t i = 0;
       for (; i + S::rows <= count; i += S::rows, to += S::rows * length) {
@@ -292,22 +375,27 @@ class ProductLoops {
   const bool ahead;  ///< see reads_ahead
   const std::int64_t a_row;
   const std::int64_t a_step;
+  const bool in_task;               ///< see copies_in_task
+  const Widening<T>* const wide_a;  ///< if tasks widen a
   const bool packs_a;
+  T* const all_of_a;  ///< unless tasks widen it
   T* const packed;
   const std::int64_t packed_pitch;
 };
 
 template <class T, class A>
 void ProductLoops<T, A>::run(const KernelCall& call, const ProductKernel<T>& kernel) {
-  if (VectorProduct<T, A>::fits(kernel, call.extents)) {
-    VectorProduct<T, A>::run(call, kernel);
+  if (is_simple(kernel, call.extents)) {
+    if (VectorProduct<T, A>::fits(kernel, call.extents)) {
+      VectorProduct<T, A>::run(call, kernel);
+    } else {
+      SmallProducts<T, A>::run(call, kernel);
+    }
     return;
   }
-  if (SmallProducts<T, A>::fits(kernel, call.extents)) {
-    SmallProducts<T, A>::run(call, kernel);
-    return;
-  }
-  const std::int64_t at_once = kernel.shared_b ? kernel.count : slots(kernel, call.extents);
+  const std::int64_t at_once = kernel.shared_b || copies_in_task(kernel, call.extents)
+                                   ? kernel.count
+                                   : slots(kernel, call.extents);
   for (std::int64_t first = 0; first < kernel.count; first += at_once) {
     ProductLoops(call, kernel).multiply(first, std::min(at_once, kernel.count - first));
   }

@@ -27,41 +27,53 @@ TYPEFLOW_INLINE __m128i reversed_lane() {
 }
 #endif
 
-/// out[i] := in[-i], for trivial elements of 1, 2, 4 or 8 bytes.
-template <class T>
+/// out[i] := in[-i], for trivial elements of 1, 2, 4 or 8 bytes. With `Streams`, others see it only
+/// after end_streams(), and `out` must be aligned to registers.
+template <bool Streams, class T>
 void reverse_run(const T* in, std::int64_t count, T* out) {
   std::int64_t i = 0;
 #if defined(__AVX512BW__)
   constexpr std::int64_t N = 64 / sizeof(T);
   const __m512i order = _mm512_broadcast_i32x4(reversed_lane<sizeof(T)>());
   for (; i + N <= count; i += N) {
-    const __m512i x = _mm512_loadu_si512(in - i - (N - 1));
-    const __m512i lanes = _mm512_shuffle_i64x2(x, x, 0x1b);
-    _mm512_storeu_si512(out + i, _mm512_shuffle_epi8(lanes, order));
+    const T* const from = in - i - (N - 1);
+    __builtin_prefetch(from + count);  // the next row, which is read from its end, too
+    const __m512i x = _mm512_loadu_si512(from);
+    const __m512i y = _mm512_shuffle_epi8(_mm512_shuffle_i64x2(x, x, 0x1b), order);
+    if constexpr (Streams) {
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(out + i), y);
+    } else {
+      _mm512_storeu_si512(out + i, y);
+    }
   }
 #elif defined(__AVX2__)
   constexpr std::int64_t N = 32 / sizeof(T);
   const __m256i order = _mm256_broadcastsi128_si256(reversed_lane<sizeof(T)>());
   for (; i + N <= count; i += N) {
-    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in - i - (N - 1)));
-    const __m256i lanes = _mm256_permute4x64_epi64(x, 0x4e);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm256_shuffle_epi8(lanes, order));
+    const T* const from = in - i - (N - 1);
+    __builtin_prefetch(from + count);
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i y = _mm256_shuffle_epi8(_mm256_permute4x64_epi64(x, 0x4e), order);
+    if constexpr (Streams) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(out + i), y);
+    } else {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), y);
+    }
   }
 #endif
   for (; i < count; ++i) out[i] = in[-i];
 }
 
-/// The same; with `streams`, others see it only after end_streams().
+/// The same, streamed if `streams` and the row is not short.
 template <class T>
 void reverse_row(const T* in, std::int64_t count, T* out, bool streams) {
-  if (!streams) return reverse_run(in, count, out);
-  constexpr std::int64_t size = 4096 / sizeof(T);
-  T part[size];
-  for (std::int64_t i = 0; i < count; i += size) {
-    const std::int64_t n = std::min(size, count - i);
-    reverse_run(in - i, n, part);
-    copy_run(part, n, out + i, true);
-  }
+  constexpr std::int64_t width = 64;
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  if (!streams || count * size < 8 * width) return reverse_run<false>(in, count, out);
+  const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out));
+  const std::int64_t head = (width - address % width) % width / size;
+  reverse_run<false>(in, head, out);
+  reverse_run<true>(in - head, count - head, out + head);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

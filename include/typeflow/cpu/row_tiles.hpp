@@ -63,6 +63,14 @@ template <class T, int N>
     using B = TransposeBlocks<T>;
     if constexpr (N == B::W) {
       if (count == N && B::narrow(from, length, readable, {tile.v, N})) return;
+    } else if constexpr (sizeof(T) <= 2) {
+      // Of bool as of bytes: arrays of these may be copied as such.
+      using U = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+      if (count == N) {
+        TransposeBlocks<U>::run({reinterpret_cast<const U*>(from), length}, N, length,
+                                {reinterpret_cast<U*>(tile.v), N}, readable, false);
+        return;
+      }
     }
   }
   load_any_tile(from, count, length, tile);

@@ -29,7 +29,8 @@ class SmallProducts {
     const std::int64_t rows = extents[Extents::rows];
     const std::int64_t columns = extents[Extents::columns];
     const std::int64_t depth = extents[Extents::depth];
-    return kernel.count > 1 && columns <= S::lanes && rows <= most_work && depth <= most_work &&
+    return kernel.wide_a == nullptr && kernel.wide_b == nullptr && kernel.count > 1 &&
+           columns <= S::lanes && rows <= most_work && depth <= most_work &&
            rows * depth * S::lanes <= most_work && (!kernel.transposed_b || depth <= most_depth);
   }
 

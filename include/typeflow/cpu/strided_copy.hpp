@@ -124,9 +124,10 @@ class StridedCopy {
           rest /= axes_[i].extent;
         }
         copy_short_runs({in + from * size, along.from * size}, {out + to * size, along.to * size},
-                        count, length * size);
+                        count, length * size, streams_);
         row += count;
       }
+      if (streams_) end_streams();
     });
   }
 

@@ -47,6 +47,7 @@ class VectorProduct {
   /// Whether the product is one that run() computes. (If several matrices share a matrix that has
   /// to be transposed, one copy for all costs less.)
   static bool fits(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    if ((kernel.wide_a == nullptr) != (kernel.wide_b == nullptr)) return false;
     if (extents[Extents::rows] == 1) {
       return kernel.count == 1 || !kernel.shared_b || !kernel.transposed_b;
     }
@@ -78,13 +79,15 @@ class VectorProduct {
 
   /// Elements [first, last) of the result.
   void compute(std::int64_t matrix, std::int64_t first, std::int64_t last) const {
-    const T* const a = call.operand<const T>(0) +
-                       kernel.part_of_a(call.extents, matrix) * depth * (is_row ? 1 : count);
-    const T* const b = call.operand<const T>(1) +
-                       kernel.part_of_b(call.extents, matrix) * depth * (is_row ? count : 1);
+    const std::int64_t of_a = kernel.part_of_a(call.extents, matrix) * depth * (is_row ? 1 : count);
+    const std::int64_t of_b = kernel.part_of_b(call.extents, matrix) * depth * (is_row ? count : 1);
+    const T* const a = call.operand<const T>(0) + of_a;
+    const T* const b = call.operand<const T>(1) + of_b;
     alignas(64) T sums[block];
     T* const result = kernel.is_result ? call.operand<T>(2) + matrix * count + first : sums;
-    if (along_depth) {
+    if (kernel.wide_a != nullptr) {
+      sum_widened(of_a, of_b, first, last, result);
+    } else if (along_depth) {
       sum_transposed(is_row ? a : b, is_row ? b : a, first, last, result);
     } else {
       sum_wide(is_row ? a : b, (is_row ? b : a) + first, last - first, result);
@@ -94,6 +97,29 @@ class VectorProduct {
       kernel.finish(call, matrix, sums, 0, 1, first, last);
     } else {
       finish_column(matrix, first, last, sums);
+    }
+  }
+
+  /// The sums of operands that are widened.
+  [[gnu::noinline]] void sum_widened(std::int64_t of_a, std::int64_t of_b, std::int64_t first,
+                                     std::int64_t last, T* out) const {
+    const Widening<T>& of_x = is_row ? *kernel.wide_a : *kernel.wide_b;
+    const Widening<T>& of_m = is_row ? *kernel.wide_b : *kernel.wide_a;
+    const char* const x =
+        call.operand<const char>(is_row ? 0 : 1) + (is_row ? of_a : of_b) * of_x.size;
+    const char* const m =
+        call.operand<const char>(is_row ? 1 : 0) + (is_row ? of_b : of_a) * of_m.size;
+    alignas(64) T wide[16 * piece];
+    for (std::int64_t k = 0; k < depth || k == 0; k += 16 * piece) {
+      const std::int64_t length = std::min(16 * piece, depth - k);
+      of_x.convert(x + k * of_x.size, 0, 1, length, wide, 0);
+      if (along_depth) {
+        of_m.row_sums(wide, m + (first * depth + k) * of_m.size, depth, length, last - first, out,
+                      k > 0);
+      } else {
+        of_m.wide_sums(wide, m + (first + k * count) * of_m.size, count, length, last - first, out,
+                       k > 0);
+      }
     }
   }
 

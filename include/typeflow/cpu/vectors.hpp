@@ -68,6 +68,7 @@ struct Vector {
   TYPEFLOW_INLINE friend Comparison operator>(Vector a, Vector b) { return b < a; }
   TYPEFLOW_INLINE friend Comparison operator>=(Vector a, Vector b) { return b <= a; }
   // Of comparisons.
+  TYPEFLOW_INLINE friend Vector operator&&(Vector a, Vector b) { return a & b; }
   TYPEFLOW_INLINE friend Vector operator||(Vector a, Vector b) { return a | b; }
   TYPEFLOW_INLINE friend Vector operator!(Vector a) { return ~a; }
 
@@ -120,13 +121,90 @@ TYPEFLOW_INLINE Vector<T, N> from_register(__m128i x) {
 }
 #endif
 
+/// Copies `size` bytes, at most 2 * Piece - 1, in pieces of half the size each.
+template <std::size_t Piece>
+TYPEFLOW_INLINE void copy_pieces(char* to, const char* from, std::size_t size) {
+  if constexpr (Piece > 0) {
+    if ((size & Piece) != 0) {
+      std::memcpy(to, from, Piece);
+      to += Piece;
+      from += Piece;
+    }
+    copy_pieces<Piece / 2>(to, from, size);
+  }
+}
+/// The first `count` elements at p, at least 1; the others are zero.
+template <class T, int N>
+TYPEFLOW_INLINE Vector<T, N> load_part(const T* p, int count) {
+  Vector<T, N> r;
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+  constexpr std::size_t bytes = sizeof r.v;
+  const std::uint64_t mask = (std::uint64_t{2} << (count - 1)) - 1;
+  if constexpr (sizeof(T) <= 2 && bytes >= 16) {
+    if constexpr (sizeof(T) == 1 && bytes == 64) {
+      r.v = (typename Vector<T, N>::V)_mm512_maskz_loadu_epi8(mask, p);
+    } else if constexpr (sizeof(T) == 1 && bytes == 32) {
+      r.v = (typename Vector<T, N>::V)_mm256_maskz_loadu_epi8(static_cast<__mmask32>(mask), p);
+    } else if constexpr (sizeof(T) == 1) {
+      r.v = (typename Vector<T, N>::V)_mm_maskz_loadu_epi8(static_cast<__mmask16>(mask), p);
+    } else if constexpr (bytes == 64) {
+      r.v = (typename Vector<T, N>::V)_mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask), p);
+    } else if constexpr (bytes == 32) {
+      r.v = (typename Vector<T, N>::V)_mm256_maskz_loadu_epi16(static_cast<__mmask16>(mask), p);
+    } else {
+      r.v = (typename Vector<T, N>::V)_mm_maskz_loadu_epi16(static_cast<__mmask8>(mask), p);
+    }
+    return r;
+  }
+#endif
+  // Pieces whose sizes compilers know: a copy of any size is a call.
+  r.v = typename Vector<T, N>::V{};
+  const char* from = reinterpret_cast<const char*>(p);
+  char* to = reinterpret_cast<char*>(&r.v);
+  const std::size_t size = static_cast<std::size_t>(count) * sizeof(T);
+  copy_pieces<sizeof r.v>(to, from, size);
+  return r;
+}
+/// Stores the first `count` elements, at least 1.
+template <class T, int N>
+TYPEFLOW_INLINE void store_part(T* p, const Vector<T, N>& x, int count) {
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+  constexpr std::size_t bytes = sizeof x.v;
+  const std::uint64_t mask = (std::uint64_t{2} << (count - 1)) - 1;
+  if constexpr (sizeof(T) <= 2 && bytes >= 16) {
+    if constexpr (sizeof(T) == 1 && bytes == 64) {
+      _mm512_mask_storeu_epi8(p, mask, (__m512i)x.v);
+    } else if constexpr (sizeof(T) == 1 && bytes == 32) {
+      _mm256_mask_storeu_epi8(p, static_cast<__mmask32>(mask), (__m256i)x.v);
+    } else if constexpr (sizeof(T) == 1) {
+      _mm_mask_storeu_epi8(p, static_cast<__mmask16>(mask), (__m128i)x.v);
+    } else if constexpr (bytes == 64) {
+      _mm512_mask_storeu_epi16(p, static_cast<__mmask32>(mask), (__m512i)x.v);
+    } else if constexpr (bytes == 32) {
+      _mm256_mask_storeu_epi16(p, static_cast<__mmask16>(mask), (__m256i)x.v);
+    } else {
+      _mm_mask_storeu_epi16(p, static_cast<__mmask8>(mask), (__m128i)x.v);
+    }
+    return;
+  }
+#endif
+  copy_pieces<sizeof x.v>(reinterpret_cast<char*>(p), reinterpret_cast<const char*>(&x.v),
+                          static_cast<std::size_t>(count) * sizeof(T));
+}
+
 /// Integers in registers of 64 or 32 bytes, from narrower ones.
 template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> extended(const Vector<From, N>& x) {
   using V = typename Vector<To, N>::V;
   [[maybe_unused]] constexpr bool is_signed = std::is_signed_v<From>;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(V) == 64 && sizeof(To) == 2) {
+    const __m256i in = (__m256i)x.v;
+    return Vector<To, N>::of((V)(is_signed ? _mm512_cvtepi8_epi16(in) : _mm512_cvtepu8_epi16(in)));
+  } else
+#endif
 #if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64) {
+      if constexpr (sizeof(V) == 64 && sizeof(To) >= 4) {
     if constexpr (sizeof(To) == 4 && sizeof(From) == 1) {
       const __m128i in = in_register(x);
       return Vector<To, N>::of(
@@ -180,8 +258,13 @@ TYPEFLOW_INLINE Vector<To, N> extended(const Vector<From, N>& x) {
 template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> truncated(const Vector<From, N>& x) {
   using V = typename Vector<To, N>::V;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof x.v == 64 && sizeof(From) == 2) {
+    return Vector<To, N>::of((V)_mm512_cvtepi16_epi8((__m512i)x.v));
+  } else
+#endif
 #if defined(__AVX512F__)
-  if constexpr (sizeof x.v == 64 && sizeof(From) >= 4) {
+      if constexpr (sizeof x.v == 64 && sizeof(From) >= 4) {
     const __m512i in = (__m512i)x.v;
     if constexpr (sizeof(From) == 4 && sizeof(To) == 1) {
       return from_register<To, N>(_mm512_cvtepi32_epi8(in));
@@ -239,7 +322,19 @@ TYPEFLOW_INLINE Vector<To, N> resized(const Vector<From, N>& x) {
 /// Numbers of another kind, each rounded to the nearest.
 template <class To, class From, int N>
 TYPEFLOW_INLINE Vector<To, N> numbers(const Vector<From, N>& x) {
-  return Vector<To, N>::of(__builtin_convertvector(x.v, typename Vector<To, N>::V));
+  using V = typename Vector<To, N>::V;
+#if defined(__AVX512F__)  // (g++ converts halves.)
+  if constexpr (sizeof(V) == 64 && sizeof(From) == 4 && std::is_same_v<To, double>) {
+    if constexpr (std::is_same_v<From, std::int32_t>) {
+      return Vector<To, N>::of((V)_mm512_cvtepi32_pd((__m256i)x.v));
+    } else if constexpr (std::is_same_v<From, std::uint32_t>) {
+      return Vector<To, N>::of((V)_mm512_cvtepu32_pd((__m256i)x.v));
+    } else {
+      return Vector<To, N>::of((V)_mm512_cvtps_pd((__m256)x.v));
+    }
+  }
+#endif
+  return Vector<To, N>::of(__builtin_convertvector(x.v, V));
 }
 
 /// Floating-point numbers as integers, as typeflow::detail::convert_element: rounded towards zero,

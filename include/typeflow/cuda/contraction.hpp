@@ -22,12 +22,12 @@
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
 /// The operands of contraction O on a GPU. Specialise it with
-///   template <class T, unsigned Variant> struct Operands : ProductOperands, with members a and b,
-///     which are Sources (product_tile.hpp); kernels get it by value
+///   template <class A, class B, unsigned Variant> struct Operands : ProductOperands, with members
+///     a and b, which are Sources (panels.hpp) of elements A and B; kernels get it by value
 ///   static ProductSize size(const std::int64_t* extents);   of all products together
 ///   static constexpr bool of_bfloat16(unsigned variant);   optional: whether all elements of float
 ///     operands are numbers of bfloat16
-///   template <class T, unsigned Variant, class F>
+///   template <class A, class B, unsigned Variant, class F>
 ///   static void each_product(const O& op, const KernelCall& call, const F& launch);
 ///     calls launch(Operands) for products that together are the whole result.
 /// Contractions without a specialisation run on the processor.
@@ -149,15 +149,29 @@ __global__ void contraction_merge_kernel(typename Code::Result result) {
   }
 }
 
-template <class O, DType D, unsigned Variant, int Outer, class B>
-struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
+template <class O, DType D, unsigned Variant, int Outer, class Body>
+struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
   using T = element_of<D>;
-  using M = Machine<B, true, T>;
+  using M = Machine<Body, true, T>;
   using Registers = typename M::Registers;
   using Rules = contraction_of<O>;
-  using Operands = typename Rules::template Operands<T, Variant>;
+  static constexpr DType type_a = M::template Input<0>::dtype;
+  static constexpr DType type_b = M::template Input<1>::dtype;
+  using A = element_of<type_a>;
+  using B = element_of<type_b>;
+  using Operands = typename Rules::template Operands<A, B, Variant>;
   using Extents = ir::ContractionExtents;
   static constexpr ir::KernelSpace space = ir::space_of(ir::KernelKind::contraction, Outer, false);
+
+  /// Tensor cores multiply 16-bit numbers without rounding, so all precisions use them.
+  static constexpr Precision precision_of(Precision chosen) {
+    if (type_a == type_b && type_a == DType::bfloat16) return Precision::bfloat16;
+    if (type_a == type_b && type_a == DType::float16) return Precision::float16;
+    if constexpr (requires { Rules::of_bfloat16(Variant); }) {
+      if (Rules::of_bfloat16(Variant)) return Precision::bfloat16;
+    }
+    return chosen;
+  }
 
   /// The whole result, and what its epilogue needs.
   struct Result {
@@ -187,7 +201,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
     using Tiles = ProductTiles<T, precision_of(P)>;
     const ProductPlan plan = plan_of<P>(call.extents);
     const Result result = result_of(call, plan.parts, static_cast<T*>(call.workspace));
-    Rules::template each_product<T, Variant>(
+    Rules::template each_product<A, B, Variant>(
         decode<O>(call.words), call, [&](const Operands& operands) {
           if (plan.big) {
             launch_tiles<typename Tiles::Big>(call, {operands, result});
@@ -324,13 +338,6 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, B>> {
   }
 
  private:
-  /// Tensor cores multiply bfloat16 without rounding, so all precisions use them.
-  static constexpr Precision precision_of(Precision chosen) {
-    if constexpr (requires { Rules::of_bfloat16(Variant); }) {
-      if (Rules::of_bfloat16(Variant)) return Precision::bfloat16;
-    }
-    return chosen;
-  }
   static constexpr unsigned rows_bit = 1u << Outer;
   static constexpr unsigned columns_bit = 2u << Outer;
 

@@ -32,8 +32,11 @@ struct Tensor {
 ///   static std::int64_t workspace(const std::int64_t* extents);
 /// which returns the bytes for these extents (of the inputs, then of the outputs), or
 ///   static std::int64_t workspace(const Tensor* inputs, const Tensor* outputs);
-/// which gets them as tensors without data. Operations without a specialisation run on the
-/// processor.
+/// which gets them as tensors without data. If its kernels access nothing but operands and
+/// workspace, it may say so, and recorded graphs run it beside kernels that have none of this
+/// memory:
+///   static constexpr bool is_confined = true;
+/// Operations without a specialisation run on the processor.
 template <class O>
 struct kernel_of {
   static constexpr bool is_missing = true;
@@ -42,11 +45,11 @@ struct kernel_of {
 template <class K>
 concept has_tensor_workspace = requires(const Tensor* x) { K::workspace(x, x); };
 
-template <class O, class... In, class... Out>
-struct Code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>> {
-  using K = kernel_of<O>;
-  static constexpr bool is_missing = requires { K::is_missing; };
-
+/// The code of a custom operation O by K, which is in the form of kernel_of<O>.
+template <class K, class O, class Inputs, class Outputs>
+struct CustomCode;
+template <class K, class O, class... In, class... Out>
+struct CustomCode<K, O, ir::List<In...>, ir::List<Out...>> {
   static std::int64_t workspace(const std::int64_t* extents) {
     if constexpr (requires { K::workspace(extents); }) {
       return K::workspace(extents);
@@ -85,5 +88,8 @@ struct Code<ir::CustomKernel<O, ir::List<In...>, ir::List<Out...>>> {
   static constexpr DType types[] = {In::dtype..., Out::dtype..., DType::boolean};
   static constexpr int ranks[] = {In::rank..., Out::rank..., 0};
 };
+
+template <class O, class In, class Out>
+struct Code<ir::CustomKernel<O, In, Out>> : CustomCode<kernel_of<O>, O, In, Out> {};
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels

@@ -3,6 +3,8 @@
 
 // The CUDA back end: a program's kernels as a table of functions, which launch them.
 
+#include <type_traits>
+
 #include "typeflow/cpu/kernels.hpp"
 #include "typeflow/cuda/columns.hpp"
 #include "typeflow/cuda/contraction.hpp"
@@ -21,6 +23,13 @@
 #include "typeflow/cuda/ops/sort.hpp"
 #include "typeflow/cuda/ops/unique.hpp"
 #include "typeflow/cuda/rows.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::ops {
+
+/// Found by the namespace of an operation: it is one of the library's.
+constexpr std::true_type is_own_operation(const void*) { return {}; }
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::ops
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
@@ -62,6 +71,26 @@ inline constexpr bool has_products = false;
 template <class O, DType D, unsigned Variant, int Outer, class B>
 inline constexpr bool has_products<ir::ContractionKernel<O, D, Variant, Outer, B>> = true;
 
+/// Of operations that programs have added.
+constexpr std::false_type is_own_operation(...) { return {}; }
+/// KernelEntry::is_confined, of the kernel of an operation O. Operations of the library are; the
+/// specialisation for another one may say so: static constexpr bool is_confined = true.
+template <class O, class Special>
+inline constexpr bool confines = [] {
+  if constexpr (requires { Special::is_confined; }) {
+    return Special::is_confined;
+  } else {
+    return decltype(is_own_operation(static_cast<const O*>(nullptr)))::value;
+  }
+}();
+template <class Kernel>
+inline constexpr bool is_confined = true;  // loops compute with values
+template <class O, DType D, unsigned Variant, int Outer, class B>
+inline constexpr bool is_confined<ir::ContractionKernel<O, D, Variant, Outer, B>> =
+    confines<O, contraction_of<O>>;
+template <class O, class In, class Out>
+inline constexpr bool is_confined<ir::CustomKernel<O, In, Out>> = confines<O, kernel_of<O>>;
+
 template <class Kernel, Precision P>
 constexpr KernelEntry make_entry() {
   if constexpr (!has_code<Kernel>) {
@@ -77,6 +106,7 @@ constexpr KernelEntry make_entry() {
     }
     // The host says what a failure means, as it does for CPUs.
     entry.explain = cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>.explain;
+    entry.is_confined = is_confined<Kernel>;
     return entry;
   }
 }

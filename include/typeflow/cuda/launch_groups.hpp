@@ -6,8 +6,8 @@
 // arguments.
 //
 // Launches that are held back do not depend on one another: none writes memory that another one
-// reads or writes. So their order does not matter. Everything else that is recorded comes after
-// them.
+// reads or writes. So their order does not matter. Everything else that is recorded later is
+// launched after them.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,28 +16,23 @@
 #include <utility>
 #include <vector>
 
-#include "typeflow/core/isa.hpp"
+#include "typeflow/exec/memory_access.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
 class CudaStream;
-
-/// Bytes that a launch reads or writes.
-struct MemoryAccess {
-  std::uintptr_t begin;
-  std::uintptr_t end;
-  bool writes;
-
-  constexpr bool conflicts_with(const MemoryAccess& other) const {
-    return (writes || other.writes) && begin < other.end && other.begin < end;
-  }
-};
 
 /// Launches that are held back, by the functions that will make them.
 class LaunchGroups {
  public:
   /// Launches a kernel with `count` sets of arguments, which lie one after the other.
   using Launch = void (*)(CudaStream& stream, const std::byte* arguments, int count);
+  struct Group {
+    Launch launch;
+    std::vector<std::byte> arguments;
+    int count;
+    std::vector<MemoryAccess> of_calls;
+  };
 
   /// Whether nothing is held back with which a launch with these accesses conflicts.
   bool admits(std::span<const MemoryAccess> accesses) const {
@@ -49,38 +44,33 @@ class LaunchGroups {
     }
     return true;
   }
-  /// Holds a launch back. Launches with the same function are made together.
+  /// Holds a launch back. Launches with the same function are made together. `of_call` are the
+  /// accesses of the call that it is part of.
   void add(Launch launch, const void* arguments, std::size_t bytes,
-           std::span<const MemoryAccess> accesses) {
+           std::span<const MemoryAccess> accesses, std::span<const MemoryAccess> of_call) {
     auto group = std::find_if(groups_.begin(), groups_.end(),
                               [&](const Group& known) { return known.launch == launch; });
-    if (group == groups_.end()) group = groups_.insert(group, Group{launch, {}, 0});
+    if (group == groups_.end()) group = groups_.insert(group, Group{launch, {}, 0, {}});
     const auto* const data = static_cast<const std::byte*>(arguments);
     group->arguments.insert(group->arguments.end(), data, data + bytes);
     ++group->count;
+    group->of_calls.insert(group->of_calls.end(), of_call.begin(), of_call.end());
     accesses_.insert(accesses_.end(), accesses.begin(), accesses.end());
     ++count_;
   }
   bool empty() const { return count_ == 0; }
-  /// Makes the launches.
-  void flush(CudaStream& stream) {
+  /// Gives the groups to f, which launches them, and forgets them.
+  template <class F>
+  void flush(const F& f) {
     const std::vector<Group> groups = std::move(groups_);
     groups_.clear();
     accesses_.clear();
-    count_ = 0;  // launching flushes again
-    for (const Group& group : groups) {
-      group.launch(stream, group.arguments.data(), group.count);
-    }
+    count_ = 0;
+    for (const Group& group : groups) f(group);
   }
 
  private:
   static constexpr int most = 256;  ///< launches: each is compared with all others
-
-  struct Group {
-    Launch launch;
-    std::vector<std::byte> arguments;
-    int count;
-  };
 
   std::vector<Group> groups_;  // in the order of their first launches
   std::vector<MemoryAccess> accesses_;

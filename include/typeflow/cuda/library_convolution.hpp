@@ -158,6 +158,7 @@ struct LibraryCode<ir::ContractionKernel<O, DType::float32, Variant, 0, B>, Prec
   struct Places {
     std::int64_t filters = aligned_bytes(L::convolution_workspace);
     std::int64_t sums;
+    std::int64_t wide[2];  ///< 16-bit operands as floats
     std::int64_t end;
 
     explicit Places(const std::int64_t* extents) {
@@ -168,9 +169,30 @@ struct LibraryCode<ir::ContractionKernel<O, DType::float32, Variant, 0, B>, Prec
         return checked_sum(place, aligned_bytes(checked_product(checked_product(a, b), each)));
       };
       sums = after(filters, checked_product(z.taps, z.of_x), z.filters);
-      end = is_bare ? sums : after(sums, extents[Extents::rows], extents[Extents::columns]);
+      wide[0] = is_bare ? sums : after(sums, extents[Extents::rows], extents[Extents::columns]);
+      wide[1] = is_wide<0> ? wide[0] : after(wide[0], elements_of(0, extents), 1);
+      end = is_wide<1> ? wide[1] : after(wide[1], elements_of(1, extents), 1);
     }
   };
+
+  template <int I>
+  static constexpr bool is_wide = M::template Input<I>::dtype == DType::float32;
+  static std::int64_t elements_of(int operand, const std::int64_t* extents) {
+    return O::elements(operand, extents + ir::ContractionExtents::outer, 0, 0, 0);
+  }
+  /// Operand I as floats.
+  template <int I>
+  static float* wide_operand(const KernelCall& call, const Places& places) {
+    if constexpr (is_wide<I>) {
+      return call.operand<float>(I);
+    } else {
+      using From = element_of<M::template Input<I>::dtype>;
+      auto* const to =
+          reinterpret_cast<float*>(static_cast<std::byte*>(call.workspace) + places.wide[I]);
+      launch_widen(call, call.operand<const From>(I), to, elements_of(I, call.extents));
+      return to;
+    }
+  }
 
   /// Returns false if the library can't.
   static bool convolve(const KernelCall& call) {
@@ -188,12 +210,12 @@ struct LibraryCode<ir::ContractionKernel<O, DType::float32, Variant, 0, B>, Prec
     const std::int64_t weights = z.taps * z.of_x;  // of a filter
     c.w = filters;
     if constexpr (result == Result::w) {
-      c.x = call.operands[0];
-      c.y = call.operands[1];
+      c.x = wide_operand<0>(call, places);
+      c.y = wide_operand<1>(call, places);
     } else {
-      (result == Result::y ? c.x : c.y) = call.operands[0];
+      (result == Result::y ? c.x : c.y) = wide_operand<0>(call, places);
       (result == Result::y ? c.y : c.x) = to;
-      launch_transpose(call, call.operand<const float>(1), filters, weights, z.filters);
+      launch_transpose(call, wide_operand<1>(call, places), filters, weights, z.filters);
     }
     CudaStream& stream = stream_of(call);
     stream.check();

@@ -101,28 +101,48 @@ struct LibraryBatches {
   }
 };
 
-/// Rounds floats to 16 bits. `to` is aligned to 8 bytes, and has room for a multiple of 4.
-template <Precision P>
-__global__ void narrow_kernel(const float* from, std::uint32_t* to, std::int64_t count) {
-  using Word = TensorCores<P>;
-  static_assert(Word::elements == 2);
-  const bool is_aligned = reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
+/// Rounds numbers to 16 bits. `to` is aligned to 8 bytes, and has room for a multiple of 4.
+template <Precision P, class From>
+__global__ void narrow_kernel(const From* from, std::uint32_t* to, std::int64_t count) {
+  using Cores = TensorCores<P>;
+  static_assert(Cores::elements == 2);
+  using Four = Packet<From, 4>;
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(from) % sizeof(Four) == 0;
   const std::int64_t step =
       static_cast<std::int64_t>(gridDim.x) * static_cast<std::int64_t>(blockDim.x);
   for (auto i = static_cast<std::int64_t>(blockIdx.x) * static_cast<std::int64_t>(blockDim.x) +
                 static_cast<std::int64_t>(threadIdx.x);
        4 * i < count; i += step) {
-    Packet<float, 4> x{};
+    Four x{};
     if (is_aligned && 4 * i + 4 <= count) {
-      x = reinterpret_cast<const Packet<float, 4>*>(from)[i];
+      x = reinterpret_cast<const Four*>(from)[i];
     } else {
       for (int n = 0; n < 4; ++n) {
         if (4 * i + n < count) x.element[n] = from[4 * i + n];
       }
     }
+    const From pairs[2][2] = {{x.element[0], x.element[1]}, {x.element[2], x.element[3]}};
     reinterpret_cast<Packet<std::uint32_t, 2>*>(to)[i] = {
-        {Word::word({x.element[0], x.element[1]}), Word::word({x.element[2], x.element[3]})}};
+        {word_of<Cores>(pairs[0]), word_of<Cores>(pairs[1])}};
   }
+}
+/// Widens 16-bit numbers to floats.
+template <class From>
+__global__ void widen_kernel(const From* from, float* to, std::int64_t count) {
+  const std::int64_t step =
+      static_cast<std::int64_t>(gridDim.x) * static_cast<std::int64_t>(blockDim.x);
+  for (auto i = static_cast<std::int64_t>(blockIdx.x) * static_cast<std::int64_t>(blockDim.x) +
+                static_cast<std::int64_t>(threadIdx.x);
+       i < count; i += step) {
+    to[i] = widened<float>(from[i]);
+  }
+}
+/// The same, for any kernel of a library.
+template <class From>
+void launch_widen(const KernelCall& call, const From* from, float* to, std::int64_t count) {
+  constexpr int threads = 256;
+  launch(call, &widen_kernel<From>, std::min((count + threads - 1) / threads, most_blocks), threads,
+         from, to, count);
 }
 
 /// Whether a kernel has one result, of type D.
@@ -144,7 +164,8 @@ inline constexpr bool is_bare_product = [] {
   }
 }();
 
-/// The code of a kernel if library L multiplies: our own, except for matrix products.
+/// The code of a kernel if library L multiplies: our own, except for matrix products. It may have
+///   static constexpr bool may_be_recorded;  of its KernelEntry
 template <class Kernel, Precision P, class L>
 struct LibraryCode {
   static constexpr bool is_missing = true;
@@ -158,14 +179,17 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
   using Extents = typename Own::Extents;
   static constexpr bool transposed_a = (Variant & 1u) != 0;
   static constexpr bool transposed_b = (Variant & 2u) != 0;
-  static constexpr bool of_bfloat16 = (Variant & ops::MatMul::of_bfloat16) != 0;
   static constexpr bool is_double = D == DType::float64;
-  /// What operands are rounded to. Those that are numbers of bfloat16 stay what they are.
-  static constexpr Precision rounding = is_double     ? Precision::exact
-                                        : of_bfloat16 ? Precision::bfloat16
-                                                      : P;
-  static constexpr bool narrows = rounding == Precision::bfloat16 || rounding == Precision::float16;
-  static constexpr std::int64_t operand_bytes = narrows ? 2 : static_cast<std::int64_t>(sizeof(T));
+  /// What operands are rounded to. Those that are 16-bit numbers of one type stay what they are.
+  static constexpr Precision rounding = is_double ? Precision::exact : Own::precision_of(P);
+  /// The type in which the library gets operands.
+  static constexpr DType operand_type = rounding == Precision::float16    ? DType::float16
+                                        : rounding == Precision::bfloat16 ? DType::bfloat16
+                                                                          : D;
+  static constexpr std::int64_t operand_bytes = size_of(operand_type);
+  /// Whether operand I is converted to that type, in the workspace.
+  template <int I>
+  static constexpr bool is_converted = M::template Input<I>::dtype != operand_type;
 
   static std::int64_t workspace(const std::int64_t* extents) {
     if (!is_possible(extents)) return Own::template workspace_in<P>(extents);
@@ -194,8 +218,8 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
         return checked_sum(place, aligned_bytes(checked_product(count, each)));
       };
       a = may_have_sums ? after(sums, 0, ~0u, static_cast<std::int64_t>(sizeof(T))) : sums;
-      b = narrows ? after(a, 1, axes_of<0>, operand_bytes) : a;
-      end = narrows ? after(b, 2, axes_of<1>, operand_bytes) : b;
+      b = is_converted<0> ? after(a, 1, axes_of<0>, operand_bytes) : a;
+      end = is_converted<1> ? after(b, 2, axes_of<1>, operand_bytes) : b;
     }
   };
 
@@ -264,7 +288,7 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
     product.m = columns;
     product.n = rows;
     product.k = depth;
-    product.operands = narrows ? dtype_of_rounding() : D;
+    product.operands = operand_type;
     product.results = D;
     product.as_tf32 = rounding == Precision::tf32;
     product.a = {call.operands[1], transposed_b, transposed_b ? depth : columns, 0};
@@ -311,11 +335,9 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
     product.a.apart = batches.of_call.apart[1];
     product.d.apart = batches.of_call.apart[2];
 
-    if constexpr (narrows) {
-      // `apart` has the elements of all matrices by now.
-      product.b.data = narrowed(call, product.b.data, memory + places.a, apart[0]);
-      product.a.data = narrowed(call, product.a.data, memory + places.b, apart[1]);
-    }
+    // `apart` has the elements of all matrices by now.
+    product.b.data = converted<0>(call, memory + places.a, apart[0]);
+    product.a.data = converted<1>(call, memory + places.b, apart[1]);
     CudaStream& stream = stream_of(call);
     stream.check();
     stream.use_device();
@@ -333,20 +355,26 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
     return true;
   }
 
-  static constexpr DType dtype_of_rounding() {
-    return rounding == Precision::float16 ? DType::float16 : DType::bfloat16;
-  }
-  /// Rounds an operand to 16 bits, in the workspace.
-  static void* narrowed(const KernelCall& call, const void* from, std::byte* to,
-                        std::int64_t count) {
-    constexpr int threads = 256;
-    const std::int64_t packets = (count + 3) / 4;
-    if constexpr (narrows) {
-      launch(call, &narrow_kernel<rounding>,
-             std::min((packets + threads - 1) / threads, most_blocks), threads,
-             static_cast<const float*>(from), reinterpret_cast<std::uint32_t*>(to), count);
+  /// Operand I, of `count` elements, in the library's type.
+  template <int I>
+  static void* converted(const KernelCall& call, [[maybe_unused]] std::byte* to,
+                         [[maybe_unused]] std::int64_t count) {
+    if constexpr (!is_converted<I>) {
+      return call.operands[I];
+    } else {
+      using From = element_of<M::template Input<I>::dtype>;
+      const From* const from = call.operand<const From>(I);
+      if constexpr (operand_type == DType::float32) {
+        launch_widen(call, from, reinterpret_cast<float*>(to), count);
+      } else {
+        constexpr int threads = 256;
+        const std::int64_t packets = (count + 3) / 4;
+        launch(call, &narrow_kernel<rounding, From>,
+               std::min((packets + threads - 1) / threads, most_blocks), threads, from,
+               reinterpret_cast<std::uint32_t*>(to), count);
+      }
+      return to;
     }
-    return to;
   }
 };
 
@@ -357,6 +385,9 @@ constexpr KernelEntry make_library_entry() {
   if constexpr (has_code<Kernel> && !requires { LibraryCode<Kernel, P, L>::is_missing; }) {
     made.run = &LibraryCode<Kernel, P, L>::run;
     made.workspace = &LibraryCode<Kernel, P, L>::workspace;
+    if constexpr (requires { LibraryCode<Kernel, P, L>::may_be_recorded; }) {
+      made.may_be_recorded = LibraryCode<Kernel, P, L>::may_be_recorded;
+    }
   }
   return made;
 }

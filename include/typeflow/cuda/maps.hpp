@@ -169,10 +169,9 @@ struct Code<ir::LoopKernel<Wide, Outer, false, Inner, B>> {
   template <int N, class Index>
   static void launch_packets(const KernelCall& call, const Arguments& a, std::int64_t packets) {
     if constexpr (may_group && sizeof(Index) == 4) {
-      if (LaunchGroups* const groups = stream_of(call).groups(); groups != nullptr) {
-        const std::array<MemoryAccess, M::inputs + M::stores> accesses = accesses_of(a);
-        if (!groups->admits(accesses)) static_cast<void>(stream_of(call).get());  // flushes
-        groups->add(&launch_group<N, Index>, &a, sizeof a, accesses);
+      CudaStream& stream = stream_of(call);
+      if (CudaCapture* const capture = stream.capture(); capture != nullptr) {
+        capture->hold_back(stream, &launch_group<N, Index>, &a, sizeof a, accesses_of(a));
         return;
       }
     }

@@ -166,24 +166,26 @@ inline std::int64_t matrix_workspace(DType type, std::int64_t count, std::int64_
 
 template <class T, class F>
 __global__ void each_matrix_kernel(const __grid_constant__ F f, std::int64_t count,
-                                   MatrixRoom<T> room) {
+                                   MatrixRoom<T> room, const int* chosen) {
   T* const memory = room.of_block();
   for (auto m = static_cast<std::int64_t>(blockIdx.x); m < count; m += gridDim.x) {
+    if (chosen != nullptr && chosen[m] == 0) continue;
     f(m, memory);
     __syncthreads();  // the next matrix takes the same memory
   }
 }
 
 /// f(m, memory) for each matrix m, by a block of so many threads, with memory for a working copy of
-/// so many elements.
+/// so many elements. If `chosen` is not null, only for those with chosen[m] != 0.
 template <class T, class F>
 void each_matrix(const KernelCall& call, std::int64_t count, int threads, std::int64_t elements,
-                 const F& f) {
+                 const F& f, const int* chosen) {
   const std::int64_t bytes = elements * static_cast<std::int64_t>(sizeof(T));
   const bool is_shared = bytes <= most_room;
-  launch_with_memory(
-      call, &each_matrix_kernel<T, F>, std::min(count, most_blocks), threads, is_shared ? bytes : 0,
-      f, count, MatrixRoom<T>{is_shared ? nullptr : static_cast<T*>(call.workspace), elements});
+  launch_with_memory(call, &each_matrix_kernel<T, F>, std::min(count, most_blocks), threads,
+                     is_shared ? bytes : 0, f, count,
+                     MatrixRoom<T>{is_shared ? nullptr : static_cast<T*>(call.workspace), elements},
+                     chosen);
 }
 
 // Matrices that have no result. The first one is reported, as on the processor.

@@ -9,9 +9,12 @@
 // or lines. So its accesses have 16 bytes on both ways.
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 
+#include "typeflow/core/half.hpp"
 #include "typeflow/cuda/maps.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
@@ -26,32 +29,72 @@ struct ProductPlace {
   int steps;           ///< up to 2^30
 };
 
+/// Four neighbours, in registers.
+template <class T>
+struct FourElements {
+  static constexpr int packet = static_cast<int>(16 / sizeof(T));  ///< elements of an access
+  static constexpr int accesses = 4 / packet;
+  Packet<T, packet> packets[accesses];
+
+  TYPEFLOW_DEVICE void clear(int access) { packets[access] = {}; }
+  TYPEFLOW_DEVICE void load_packet(int access, const T* from) {
+    packets[access] = *reinterpret_cast<const Packet<T, packet>*>(from);
+  }
+  TYPEFLOW_DEVICE void load(int j, bool exists, const T* from) {
+    T& x = packets[j / packet].element[j % packet];
+    x = T(0);
+    if (exists) x = *from;
+  }
+  TYPEFLOW_DEVICE const T& at(int j) const { return packets[j / packet].element[j % packet]; }
+};
+/// 16-bit numbers are kept as pairs, as tensor cores take them.
+template <class T>
+  requires(typeflow::detail::is_half<T>)
+struct FourElements<T> {
+  static constexpr int packet = 4;
+  static constexpr int accesses = 1;
+  Packet<std::uint32_t, 2> pairs;
+
+  TYPEFLOW_DEVICE void clear(int) { pairs = {}; }
+  TYPEFLOW_DEVICE void load_packet(int, const T* from) {
+    pairs = std::bit_cast<Packet<std::uint32_t, 2>>(*reinterpret_cast<const Packet<T, 4>*>(from));
+  }
+  TYPEFLOW_DEVICE void load(int j, bool exists, const T* from) {
+    std::uint32_t bits = 0;
+    if (exists) bits = from->bits;
+    std::uint32_t& pair = pairs.element[j / 2];
+    pair = (pair & 0xffff0000u >> 16 * (j % 2)) | bits << 16 * (j % 2);
+  }
+  TYPEFLOW_DEVICE T at(int j) const {
+    T x;
+    x.bits = static_cast<std::uint16_t>(pairs.element[j / 2] >> 16 * (j % 2));
+    return x;
+  }
+};
+
 /// Loads and stores an operand's chunks. A warp has one, or some that lie behind one another along
 /// the depth.
 ///
 /// A Source says where the operand's elements lie:
+///   using Element;                       that of the tile; of tiles of floats, 16-bit numbers, too
 ///   static constexpr bool along_depth;   neighbours are steps of a line; otherwise lines of a step
 ///   static constexpr bool has_padding;   elements may be missing, which are zeros
 ///   std::int64_t lines;
-///   bool in_packets;                     four neighbours lie in aligned packets of 16 bytes
+///   bool in_packets;                     four neighbours lie in aligned packets, of 16 bytes but
+///                                        for 16-bit numbers
 ///   Line line(part, number) const;       `part` is the operand's matrix, or the group
 ///   Line neighbour(Line, int j, part, number) const;   j lines after line `number`, if
 ///                                                      neighbours are lines
 ///   Step step_at(k) const;
-///   const T* at(Line, Step) const;       null if the element is padding
+///   const Element* at(Line, Step) const; null if the element is padding
 ///
 /// Loading a panel has parts, and so has storing it, for a caller that does something in between.
 template <class Source, class Tile, int Lines, bool OfA>
 class ChunkLoader {
   using T = typename Tile::T;
-  static constexpr int packet = static_cast<int>(16 / sizeof(T));
-  using P = Packet<T, packet>;
-  /// Four neighbours.
-  struct Four {
-    P packets[4 / packet];
-    TYPEFLOW_DEVICE T& at(int j) { return packets[j / packet].element[j % packet]; }
-    TYPEFLOW_DEVICE const T& at(int j) const { return packets[j / packet].element[j % packet]; }
-  };
+  using Element = typename Source::Element;
+  using Four = FourElements<Element>;
+  static constexpr int packet = Four::packet;
   static constexpr bool along_depth = Source::along_depth;
   static constexpr int chunks = Lines / 32;              ///< of 16 steps
   static constexpr int together = Tile::warps / chunks;  ///< along the depth
@@ -101,18 +144,17 @@ class ChunkLoader {
   TYPEFLOW_DEVICE void load_packets(const Source& source, const ProductPlace& place, int at, int n,
                                     Four& to) const {
     TYPEFLOW_UNROLL
-    for (int q = 0; q < 4 / packet; ++q) {
-      P& packets = to.packets[q];
-      packets = P{};
+    for (int q = 0; q < Four::accesses; ++q) {
+      to.clear(q);
       const int step = at + (along_depth ? q * packet : n);
       if (step >= place.steps || inside_ <= (along_depth ? n : q * packet)) continue;
-      const T* from = nullptr;
+      const Element* from = nullptr;
       if constexpr (along_depth) {
         from = source.at(line_[n], step_);
       } else {
         from = source.at(line_[0], source.step_at(place.begin + step));
       }
-      if (is_there(true, from)) packets = *reinterpret_cast<const P*>(from + q * packet);
+      if (is_there(true, from)) to.load_packet(q, from + q * packet);
     }
   }
   TYPEFLOW_DEVICE void load_elements(const Source& source, [[maybe_unused]] std::int64_t part,
@@ -124,21 +166,19 @@ class ChunkLoader {
       for (int j = 0; j < 4; ++j) {
         const int line = along_depth ? n : j;
         const int step = at + (along_depth ? j : n);
-        T& x = to[n].at(j);
-        x = T(0);
         const auto its_step = source.step_at(place.begin + step);
-        const T* from = nullptr;
+        const Element* from = nullptr;
         if constexpr (along_depth) {
           from = source.at(line_[n], its_step);
         } else {
           from = source.at(source.neighbour(line_[0], j, part, first + this->line()), its_step);
         }
-        if (is_there(step < place.steps && line < inside_, from)) x = *from;
+        to[n].load(j, is_there(step < place.steps && line < inside_, from), from);
       }
     }
   }
   /// Whether there is an element, without a branch.
-  TYPEFLOW_DEVICE static bool is_there(bool exists, const T* from) {
+  TYPEFLOW_DEVICE static bool is_there(bool exists, const Element* from) {
     return exists & (!Source::has_padding || from != nullptr);
   }
   TYPEFLOW_DEVICE static int chunk() { return Tile::warp() % chunks; }
@@ -158,6 +198,7 @@ class ChunkLoader {
 /// The matrix of an operand, in which neighbours lie side by side.
 template <class T, bool AlongDepth>
 struct MatrixSource {
+  using Element = T;
   static constexpr bool along_depth = AlongDepth;
   static constexpr bool has_padding = false;
   using Line = const T*;
@@ -181,7 +222,8 @@ struct MatrixSource {
   /// Whether four neighbours, as a thread loads them, lie side by side and aligned, if there are
   /// these distances between lines, steps and parts.
   static bool are_packets(const T* data, std::initializer_list<std::int64_t> distances) {
-    bool fit = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+    constexpr std::size_t bytes = std::min<std::size_t>(16, 4 * sizeof(T));
+    bool fit = reinterpret_cast<std::uintptr_t>(data) % bytes == 0;
     for (const std::int64_t d : distances) fit = fit && d % 4 == 0;
     return fit;
   }

@@ -55,7 +55,7 @@ struct ProductTile {
     for (int q = 0; q < 4 / packet; ++q) {
       P p;
       TYPEFLOW_UNROLL
-      for (int n = 0; n < packet; ++n) p.element[n] = x(q * packet + n, number);
+      for (int n = 0; n < packet; ++n) p.element[n] = widened<T>(x(q * packet + n, number));
       const int at = (8 * chunk + lane() / 4) * (4 / packet) + q;
       *reinterpret_cast<P*>(to + (at ^ 2 * (lane() % 4)) * packet) = p;
     }
@@ -225,10 +225,10 @@ struct TensorTile {
     for (int n = 0; n < 4; ++n) {
       const int line = 2 * (number % 2) + (OfA ? n % 2 : n / 2);
       const int step = (number / 2 * 2 + (OfA ? n / 2 : n % 2)) * Cores::elements;
-      float elements[Cores::elements];
+      decltype(x(line, step)) elements[Cores::elements];
       TYPEFLOW_UNROLL
       for (int e = 0; e < Cores::elements; ++e) elements[e] = x(line, step + e);
-      w.element[n] = Cores::word(elements);
+      w.element[n] = word_of<Cores>(elements);
     }
     *reinterpret_cast<Words*>(panel + place<Lines>(chunk, along) + number * warp_size * 4) = w;
   }
@@ -407,10 +407,10 @@ TYPEFLOW_DEVICE typename Tile::T sum_without_padding(const A& a, const B& b,
   T sum = 0;
   TYPEFLOW_ROLLED
   for (int k = 0; k < place.steps && sum == sum; ++k) {
-    const T* const x = a.at(of_a, a.step_at(place.begin + k));
+    const typename A::Element* const x = a.at(of_a, a.step_at(place.begin + k));
     if (x == nullptr) continue;
-    const T* const y = b.at(of_b, b.step_at(place.begin + k));
-    sum = std::fma(Tile::rounded(*x), Tile::rounded(*y), sum);
+    const typename B::Element* const y = b.at(of_b, b.step_at(place.begin + k));
+    sum = std::fma(Tile::rounded(widened<T>(*x)), Tile::rounded(widened<T>(*y)), sum);
   }
   return sum;
 }

@@ -26,6 +26,12 @@ struct CudaLaunch {
   int argument_count;
 };
 
+/// What a conditional node of a graph does with its condition, a number in the device's memory.
+enum class CudaConditional {
+  loop,   ///< runs its one body as long as the condition is not 0
+  branch  ///< runs the body with this number
+};
+
 /// The run time. Each function returns cudaSuccess or an error. Work is on a stream, in order, and
 /// may be under way when the function returns.
 struct CudaRuntime {
@@ -63,10 +69,26 @@ struct CudaRuntime {
 
   /// What this thread gives the stream from now on is recorded, and not run.
   cudaError_t (*begin_capture)(cudaStream_t stream);
+  /// The nodes on which the next one will depend, until the next call with the stream.
+  cudaError_t (*capture_ends)(cudaStream_t stream, const cudaGraphNode_t** nodes,
+                              std::size_t* count);
+  /// Has the next node depend on these nodes alone.
+  cudaError_t (*set_capture_ends)(cudaStream_t stream, cudaGraphNode_t* nodes, std::size_t count);
   /// Ends that, also after an error.
   cudaError_t (*end_capture)(cudaStream_t stream, cudaGraphExec_t* graph);
   cudaError_t (*launch_graph)(cudaGraphExec_t graph, cudaStream_t stream);
   cudaError_t (*destroy_graph)(cudaGraphExec_t graph);
+
+  /// Whether what follows works: conditional nodes of graphs, CUDA 12.8 and newer.
+  bool (*has_conditional_nodes)();
+  /// A condition for a node of what is recorded on a stream. Kernels set it.
+  cudaError_t (*create_condition)(cudaStream_t recorded, cudaGraphConditionalHandle* condition);
+  /// Records a conditional node. Its `count` bodies are empty at first.
+  cudaError_t (*add_conditional)(cudaStream_t recorded, cudaGraphConditionalHandle condition,
+                                 CudaConditional kind, int count, cudaGraph_t* bodies);
+  /// What this thread gives the stream from now on is recorded in a body.
+  cudaError_t (*begin_body)(cudaStream_t stream, cudaGraph_t body);
+  cudaError_t (*end_body)(cudaStream_t stream);
 
   const char* (*error_text)(cudaError_t error);
 };
@@ -161,6 +183,20 @@ inline constexpr CudaRuntime cuda_runtime{
         [](cudaStream_t stream) {
           return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
         },
+    .capture_ends =
+        [](cudaStream_t stream, const cudaGraphNode_t** nodes, std::size_t* count) {
+          cudaStreamCaptureStatus status;
+          const cudaError_t error =
+              cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, nodes, nullptr, count);
+          if (error != cudaSuccess) return error;
+          return status == cudaStreamCaptureStatusActive ? cudaSuccess
+                                                         : cudaErrorStreamCaptureInvalidated;
+        },
+    .set_capture_ends =
+        [](cudaStream_t stream, cudaGraphNode_t* nodes, std::size_t count) {
+          return cudaStreamUpdateCaptureDependencies(stream, count > 0 ? nodes : nullptr, nullptr,
+                                                     count, cudaStreamSetCaptureDependencies);
+        },
     .end_capture =
         [](cudaStream_t stream, cudaGraphExec_t* graph) {
           cudaGraph_t captured = nullptr;
@@ -172,6 +208,52 @@ inline constexpr CudaRuntime cuda_runtime{
     .launch_graph = [](cudaGraphExec_t graph,
                        cudaStream_t stream) { return cudaGraphLaunch(graph, stream); },
     .destroy_graph = [](cudaGraphExec_t graph) { return cudaGraphExecDestroy(graph); },
+    .has_conditional_nodes =
+        [] {
+          int version = 0;
+          return cudaDriverGetVersion(&version) == cudaSuccess && version >= 12080;
+        },
+    .create_condition =
+        [](cudaStream_t recorded, cudaGraphConditionalHandle* condition) {
+          cudaStreamCaptureStatus status;
+          cudaGraph_t graph = nullptr;
+          const cudaError_t error = cudaStreamGetCaptureInfo(recorded, &status, nullptr, &graph);
+          return error != cudaSuccess ? error : cudaGraphConditionalHandleCreate(condition, graph);
+        },
+    .add_conditional =
+        [](cudaStream_t recorded, cudaGraphConditionalHandle condition, CudaConditional kind,
+           int count, cudaGraph_t* bodies) {
+          cudaStreamCaptureStatus status;
+          cudaGraph_t graph = nullptr;
+          const cudaGraphNode_t* before = nullptr;
+          const cudaGraphEdgeData* edges = nullptr;
+          std::size_t edge_count = 0;
+          cudaError_t error = cudaStreamGetCaptureInfo(recorded, &status, nullptr, &graph, &before,
+                                                       &edges, &edge_count);
+          if (error != cudaSuccess) return error;
+          cudaGraphNodeParams made{};
+          made.type = cudaGraphNodeTypeConditional;
+          made.conditional.handle = condition;
+          made.conditional.type =
+              kind == CudaConditional::loop ? cudaGraphCondTypeWhile : cudaGraphCondTypeSwitch;
+          made.conditional.size = static_cast<unsigned>(count);
+          cudaGraphNode_t node = nullptr;
+          error = cudaGraphAddNode(&node, graph, before, edges, edge_count, &made);
+          if (error != cudaSuccess) return error;
+          std::copy_n(made.conditional.phGraph_out, count, bodies);
+          return cudaStreamUpdateCaptureDependencies(recorded, &node, nullptr, 1,
+                                                     cudaStreamSetCaptureDependencies);
+        },
+    .begin_body =
+        [](cudaStream_t stream, cudaGraph_t body) {
+          return cudaStreamBeginCaptureToGraph(stream, body, nullptr, nullptr, 0,
+                                               cudaStreamCaptureModeThreadLocal);
+        },
+    .end_body =
+        [](cudaStream_t stream) {
+          cudaGraph_t body = nullptr;
+          return cudaStreamEndCapture(stream, &body);
+        },
     .error_text = [](cudaError_t error) { return cudaGetErrorString(error); }};
 
 #endif

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -19,8 +20,9 @@
 #include <vector>
 
 #include "typeflow/core/failure.hpp"
+#include "typeflow/cuda/capture.hpp"
+#include "typeflow/cuda/conditional.hpp"
 #include "typeflow/cuda/feeding.hpp"
-#include "typeflow/cuda/launch_groups.hpp"
 #include "typeflow/cuda/runtime.hpp"
 #include "typeflow/cuda/staging.hpp"
 #include "typeflow/exec/asynchronous.hpp"
@@ -32,12 +34,13 @@ namespace typeflow::inline TYPEFLOW_ISA {
 class CudaStream final : public AsynchronousStream {
  public:
   /// Error if the GPU has no stream left. TYPEFLOW_CUDA_GRAPHS=0 in the environment: it records no
-  /// kernels.
+  /// kernels; =chain: recorded kernels run one after another.
   CudaStream(const CudaRuntime& runtime, int device)
       : AsynchronousStream(&runtime),
         runtime_(runtime),
         device_(device),
-        records_(may_record()),
+        records_(!has_setting("0")),
+        records_chains_(has_setting("chain")),
         feeds_(runtime, error_),
         to_device_(runtime, error_),
         to_host_(runtime, error_) {
@@ -57,13 +60,13 @@ class CudaStream final : public AsynchronousStream {
 
   const CudaRuntime& runtime() const { return runtime_; }
   int device() const { return device_; }
-  /// For what comes after the launches that groups() holds back.
+  /// For work of the present call.
   cudaStream_t get() {
-    if (groups_ != nullptr && !groups_->empty()) groups_->flush(*this);
+    if (capture_ != nullptr) capture_->before_launch(*this);
     return stream_;
   }
-  /// Where launches are held back that may be made together; null: they are made at once.
-  LaunchGroups* groups() const { return groups_.get(); }
+  /// What records the work; null: it is done.
+  CudaCapture* capture() const { return capture_.get(); }
   /// Has this thread's calls go to the stream's GPU.
   void use_device() const {
     detail::check_cuda(runtime_, runtime_.use_device(device_), "choosing the device");
@@ -106,7 +109,11 @@ class CudaStream final : public AsynchronousStream {
         *report.call = *report.found;
         report.call->step = report.step;
       }
-      spare_.push_back(report.found);  // has room: see failure_of
+      if (report.is_recorded) {
+        *report.found = report.initial;
+      } else {
+        spare_.push_back(report.found);  // has room: see failure_of
+      }
     }
     std::erase_if(reports_, mine);
   }
@@ -142,7 +149,11 @@ class CudaStream final : public AsynchronousStream {
   void check() const override {
     detail::check_cuda(runtime_, error_.load(std::memory_order_relaxed), detail::late_cuda_error);
   }
-  Recording* record() override;
+  Recording* record(const RecordingNeeds& needs) override;
+  bool records_decisions() const override {
+    return records_ && runtime_.has_conditional_nodes != nullptr &&
+           runtime_.has_conditional_nodes();
+  }
 
   /// The number of the random draw in the GPU's memory, for kernels of a recording; null: kernels
   /// get it as an argument.
@@ -151,8 +162,14 @@ class CudaStream final : public AsynchronousStream {
     return draw_;
   }
 
+  /// Where draw() finds the number from now on.
+  void set_draw(const std::uint64_t* draw) { draw_ = draw; }
+  /// Of a recording: launches go to another stream, which is recorded, too.
+  void record_on(cudaStream_t stream) { stream_ = stream; }
+
   /// A record, for kernels of this call, of what they find wrong in their data.
-  Failure* failure_of(const KernelCall& call) {
+  Failure* failure_of(const KernelCall& call) { return failure_of(call.failure, call.step); }
+  Failure* failure_of(Failure* of_run, std::int32_t step) {
     const std::lock_guard lock(mutex_);
     spare_.reserve(spare_.size() + reports_.size() + 1);
     if (spare_.empty()) {
@@ -165,8 +182,13 @@ class CudaStream final : public AsynchronousStream {
     Failure* const found = spare_.back();
     spare_.pop_back();
     *found = Failure{};
-    reports_.push_back({found, call.failure, call.step, std::this_thread::get_id()});
+    reports_.push_back({found, of_run, step, std::this_thread::get_id(), false, {}});
     return found;
+  }
+  /// f(record) for each that a kernel of a recording may write.
+  template <class F>
+  void each_failure(const F& f) const {
+    for (const Report& report : reports_) f(report.found);
   }
 
  private:
@@ -176,20 +198,33 @@ class CudaStream final : public AsynchronousStream {
     Failure* call;
     std::int32_t step;
     std::thread::id thread;
+    bool is_recorded;  // the record is a recording's
+    Failure initial;   // what is in it before the recording is played
   };
 
   friend class CudaRecording;
 
-  static bool may_record() {
+  /// Kernels of a recording, which is on its way, may fail.
+  void expect(const std::vector<Report>& recorded) {
+    const std::lock_guard lock(mutex_);
+    for (Report report : recorded) {
+      report.thread = std::this_thread::get_id();
+      report.is_recorded = true;
+      reports_.push_back(report);
+    }
+  }
+
+  static bool has_setting(std::string_view value) {
     const char* const setting = std::getenv("TYPEFLOW_CUDA_GRAPHS");
-    return setting == nullptr || std::string_view(setting) != "0";
+    return setting != nullptr && setting == value;
   }
 
   const CudaRuntime& runtime_;
   int device_;
   cudaStream_t stream_ = nullptr;
   const bool records_;
-  std::unique_ptr<LaunchGroups> groups_;  // of a recording
+  const bool records_chains_;
+  std::unique_ptr<CudaCapture> capture_;  // of a recording
   const std::uint64_t* draw_ = nullptr;
   bool draws_ = false;                           // draw() has given the place of the number
   std::atomic<cudaError_t> error_{cudaSuccess};  // found when the host waited
@@ -206,39 +241,61 @@ class CudaStream final : public AsynchronousStream {
 class CudaRecording final : public Recording {
  public:
   /// Records what this thread calls with stream(). `on` is the stream that plays it.
-  explicit CudaRecording(CudaStream& on) : on_(on), recorder_(on.runtime(), on.device()) {
-    void* draw = nullptr;
-    check(on_.runtime().allocate(&draw, sizeof(std::uint64_t), on_.get()), "allocating memory");
-    recorder_.draw_ = static_cast<const std::uint64_t*>(draw);
-    const cudaError_t error = on_.runtime().begin_capture(recorder_.stream_);
-    is_open_ = error == cudaSuccess;
-    if (!is_open_) on_.runtime().release(draw, on_.get());
-    check(error, "recording kernels");
-    recorder_.groups_ = std::make_unique<LaunchGroups>();
+  CudaRecording(CudaStream& on, const RecordingNeeds& needs)
+      : on_(on), recorder_(on.runtime(), on.device()) {
+    const auto bytes = static_cast<std::size_t>(draw_bytes + needs.scratch);
+    check(on_.runtime().allocate(&memory_, bytes, on_.get()), "allocating memory");
+    try {
+      recorder_.draw_ = static_cast<const std::uint64_t*>(memory_);
+      if (needs.depth > 0) {
+        decisions_ = std::make_unique<CudaDecisions<CudaStream>>(
+            recorder_, needs.depth, static_cast<std::byte*>(memory_) + draw_bytes);
+      }
+      check(on_.runtime().begin_capture(recorder_.stream_), "recording kernels");
+    } catch (...) {
+      on_.runtime().release(memory_, on_.get());
+      throw;
+    }
+    is_open_ = true;
+    // Bodies of branches and loops are captured by other streams, whose nodes are chains.
+    recorder_.capture_ = std::make_unique<CudaCapture>(on_.runtime(), recorder_.stream_,
+                                                       on_.records_chains_ || needs.depth > 0);
   }
   ~CudaRecording() override {
     const CudaRuntime& runtime = on_.runtime();
     runtime.use_device(on_.device());
+    decisions_.reset();
     if (is_open_) runtime.end_capture(recorder_.stream_, &graph_);
     if (graph_ != nullptr) runtime.destroy_graph(graph_);
-    runtime.release(const_cast<std::uint64_t*>(recorder_.draw_), on_.get());
+    for (const CudaStream::Report& report : recorder_.reports_) {
+      runtime.release_pinned(report.found);
+    }
+    recorder_.reports_.clear();
+    runtime.release(memory_, on_.get());
   }
 
   Stream& stream() override { return recorder_; }
+  Decisions* decisions() override { return decisions_.get(); }
+  void begin_call(std::span<const MemoryAccess> accesses) override {
+    recorder_.capture_->begin_call(accesses);
+  }
   void end() override {
-    const cudaStream_t recorded = recorder_.get();  // launches what was held back
+    for (CudaStream::Report& report : recorder_.reports_) report.initial = *report.found;
+    recorder_.capture_->end(recorder_);
     is_open_ = false;
-    check(on_.runtime().end_capture(recorded, &graph_), "making a graph");
+    check(on_.runtime().end_capture(recorder_.stream_, &graph_), "making a graph");
+    decisions_.reset();
   }
   void play(std::uint64_t draw) override {
     on_.check();
     on_.use_device();
     if (recorder_.draws_ && !(has_draw_ && draw == draw_)) {
-      on_.copy_in(const_cast<std::uint64_t*>(recorder_.draw_), &draw, sizeof draw);
+      on_.copy_in(memory_, &draw, sizeof draw);
       draw_ = draw;
       has_draw_ = true;
     }
     check(on_.runtime().launch_graph(graph_, on_.get()), "launching a graph");
+    if (!recorder_.reports_.empty()) on_.expect(recorder_.reports_);
   }
 
  private:
@@ -246,15 +303,21 @@ class CudaRecording final : public Recording {
     detail::check_cuda(on_.runtime(), error, what);
   }
 
+  static constexpr std::int64_t draw_bytes = 256;  ///< what follows is aligned
+
   CudaStream& on_;
   CudaStream recorder_;
+  void* memory_ = nullptr;  // the number of the random draw, then scratch memory
+  std::unique_ptr<Decisions> decisions_;
   bool is_open_ = false;
   cudaGraphExec_t graph_ = nullptr;
   bool has_draw_ = false;
   std::uint64_t draw_ = 0;  // of the last time
 };
 
-inline Recording* CudaStream::record() { return records_ ? new CudaRecording(*this) : nullptr; }
+inline Recording* CudaStream::record(const RecordingNeeds& needs) {
+  return records_ ? new CudaRecording(*this, needs) : nullptr;
+}
 
 /// The memory of one GPU. Copies are made in the order of its stream. Those to the host wait for
 /// their end.

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "typeflow/core/half.hpp"
 #include "typeflow/cuda/platform.hpp"
@@ -121,11 +122,32 @@ TYPEFLOW_DEVICE std::uint32_t to_float16s(float lower, float upper) {
 #endif
 }
 
+/// A number in the type of sums. Widening is exact.
+template <class T>
+TYPEFLOW_DEVICE T widened(T x) {
+  return x;
+}
+template <class T>
+TYPEFLOW_DEVICE T widened(bfloat16 x) {
+  return x;
+}
+template <class T>
+TYPEFLOW_DEVICE T widened(float16 x) {
+#if defined(__CUDA_ARCH__)
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+  return wide;
+#else
+  return x;
+#endif
+}
+
 /// The operands' type of a precision, in words.
 template <Precision P>
 struct TensorCores;
 template <>
 struct TensorCores<Precision::tf32> {
+  using Element = float;
   static constexpr int elements = 1;  ///< of a word
   /// As to_tf32, but for 13 bits that products ignore.
   TYPEFLOW_DEVICE static std::uint32_t word(const float (&x)[1]) {
@@ -142,6 +164,7 @@ struct TensorCores<Precision::tf32> {
 };
 template <>
 struct TensorCores<Precision::bfloat16> {
+  using Element = bfloat16;
   static constexpr int elements = 2;
   TYPEFLOW_DEVICE static std::uint32_t word(const float (&x)[2]) {
     return to_bfloat16s(x[0], x[1]);
@@ -156,6 +179,7 @@ struct TensorCores<Precision::bfloat16> {
 };
 template <>
 struct TensorCores<Precision::float16> {
+  using Element = float16;
   static constexpr int elements = 2;
   TYPEFLOW_DEVICE static std::uint32_t word(const float (&x)[2]) { return to_float16s(x[0], x[1]); }
   TYPEFLOW_DEVICE static float element(std::uint32_t word, int i) {
@@ -166,6 +190,26 @@ struct TensorCores<Precision::float16> {
     mma_float16(sum, a, b);
   }
 };
+
+/// Two numbers that have the word's type already.
+TYPEFLOW_DEVICE std::uint32_t joined(std::uint16_t lower, std::uint16_t upper) {
+  return std::uint32_t{lower} | std::uint32_t{upper} << 16;
+}
+/// The word of numbers of any type: floats, or 16-bit numbers, which keep their bits if the cores
+/// multiply such.
+template <class Cores, class X, int N>
+TYPEFLOW_DEVICE std::uint32_t word_of(const X (&x)[N]) {
+  if constexpr (std::is_same_v<X, float>) {
+    return Cores::word(x);
+  } else if constexpr (std::is_same_v<X, typename Cores::Element>) {
+    return joined(x[0].bits, x[1].bits);
+  } else {
+    float wide[N];
+    TYPEFLOW_UNROLL
+    for (int i = 0; i < N; ++i) wide[i] = widened<float>(x[i]);
+    return Cores::word(wide);
+  }
+}
 
 }  // namespace cuda_kernels
 

@@ -185,7 +185,7 @@ class Boosting {
 
   void save(const std::string& path, const std::string& kind) const {
     const GradientBoostingOptions& o = options_;
-    StateWriter w;
+    TreeWriter w;
     w.put<std::int64_t>("options",
                         {features_, outputs_, o.rounds, o.max_depth, o.min_samples_leaf, o.max_bins,
                          static_cast<std::int64_t>(o.gain), static_cast<std::int64_t>(o.seed)});
@@ -197,7 +197,7 @@ class Boosting {
   /// Reads the options and trees of a file.
   static Boosting from_file(const std::string& path, const std::string& kind, bool is_regression,
                             int threads) {
-    const StateReader r(path, kind);
+    const TreeReader r(path, kind);
     const auto numbers = r.take<std::int64_t>("options", 8);
     const auto fractions = r.take<double>("fractions", 3);
     for (std::size_t i = 0; i < 7; ++i) {

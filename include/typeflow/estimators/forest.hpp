@@ -196,7 +196,7 @@ class Forest {
     const std::shared_lock lock(mutex_);
     if (trees_.empty()) throw Error(path, "a forest with trees", "one without");
     const RandomForestOptions& o = plan_.options;
-    detail::StateWriter w;
+    detail::TreeWriter w;
     w.put<std::int64_t>(
         "options", {plan_.features, plan_.outputs, o.trees, o.max_nodes, o.split_after_samples,
                     o.splits_to_consider, o.max_fertile_nodes, o.max_depth, o.check_every,
@@ -212,7 +212,7 @@ class Forest {
   /// Replaces this forest by that of a file. Error, and no change, if the file is damaged or of
   /// another kind.
   void load(const std::string& path, bool is_regression, int threads = 0) {
-    const detail::StateReader r(path, kind_of(is_regression));
+    const detail::TreeReader r(path, kind_of(is_regression));
     const auto o = r.take<std::int64_t>("options", 12);
     const auto fractions = r.take<double>("fractions", 3);
     const auto number = [&](std::size_t i) {
@@ -330,7 +330,7 @@ class Forest {
     for (std::size_t i = 0; i < static_cast<std::size_t>(count) * outputs; ++i) sums[i] *= share;
   }
 
-  void put_growth(detail::StateWriter& w) const {
+  void put_growth(detail::TreeWriter& w) const {
     std::vector<std::int64_t> counters;  // of each tree: rows seen, draws, fertile leaves
     std::vector<std::int64_t> leaves;  // of each fertile leaf: node, draw, rows, mixed, first rows
     std::vector<float> thresholds;
@@ -374,7 +374,7 @@ class Forest {
   }
 
   TYPEFLOW_COLD static std::vector<detail::GrowingTree::State> take_growth(
-      const detail::StateReader& r, const detail::ForestPlan& plan,
+      const detail::TreeReader& r, const detail::ForestPlan& plan,
       const std::vector<DecisionTree>& trees) {
     const auto count = static_cast<std::int64_t>(trees.size());
     const std::int64_t candidates = plan.options.splits_to_consider;
@@ -449,7 +449,7 @@ class Forest {
     return states;
   }
   /// Targets of classes become places in lists.
-  static void check_first_targets(const detail::StateReader& r, const detail::ForestPlan& plan,
+  static void check_first_targets(const detail::TreeReader& r, const detail::ForestPlan& plan,
                                   const std::vector<double>& targets) {
     if (plan.is_regression) return;
     for (const double y : targets) {

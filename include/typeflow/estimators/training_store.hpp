@@ -81,8 +81,7 @@ std::vector<T> take_list(const TrainingState& state, std::string_view name, std:
 }
 
 /// A whole number from 0 to `most` of a state's text.
-inline std::int64_t take_count(typeflow::StateReader& in, std::int64_t most,
-                               const TrainingState& state) {
+inline std::int64_t take_count(StateReader& in, std::int64_t most, const TrainingState& state) {
   const std::int64_t number = in.integer();
   if (number >= 0 && number <= most) return number;
   throw Error(state.source, "a number from 0 to " + std::to_string(most), std::to_string(number));

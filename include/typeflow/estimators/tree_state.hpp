@@ -26,7 +26,7 @@ namespace typeflow::inline TYPEFLOW_ISA::detail {
 inline constexpr std::string_view state_kind = "typeflow.estimator";
 
 /// Lists to write.
-class StateWriter {
+class TreeWriter {
  public:
   template <class T>
   void put(std::string_view name, const std::vector<T>& list) {
@@ -42,10 +42,10 @@ class StateWriter {
 };
 
 /// The lists of a file. Errors begin with its path.
-class StateReader {
+class TreeReader {
  public:
   /// Error unless the file can be read and is of this kind.
-  TYPEFLOW_COLD StateReader(const std::string& path, const std::string& kind) : path_(path) {
+  TYPEFLOW_COLD TreeReader(const std::string& path, const std::string& kind) : path_(path) {
     const Metadata metadata = typeflow::load(lists_, path);
     const auto found = metadata.find(state_kind);
     if (found == metadata.end() || found->second != kind) {
@@ -91,7 +91,7 @@ class StateReader {
 
 /// Adds the trees that `tree(i)` gives.
 template <class F>
-void put_trees(StateWriter& writer, std::size_t count, const F& tree) {
+void put_trees(TreeWriter& writer, std::size_t count, const F& tree) {
   std::vector<std::int32_t> sizes;
   std::vector<std::int32_t> features;
   std::vector<float> thresholds;
@@ -116,7 +116,7 @@ void put_trees(StateWriter& writer, std::size_t count, const F& tree) {
 
 /// The trees of a file, `count` of them, for rows of `features` features, with `columns` numbers a
 /// node.
-TYPEFLOW_COLD inline std::vector<DecisionTree> take_trees(const StateReader& reader,
+TYPEFLOW_COLD inline std::vector<DecisionTree> take_trees(const TreeReader& reader,
                                                           std::int64_t count, int features,
                                                           int columns) {
   const auto sizes = reader.take<std::int32_t>("tree_sizes", count, 1, 1 << 30);

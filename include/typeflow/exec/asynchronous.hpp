@@ -5,8 +5,11 @@
 // in its order. The host waits for what it reads.
 
 #include <cstdint>
+#include <span>
 
+#include "typeflow/exec/decisions.hpp"
 #include "typeflow/exec/memory.hpp"
+#include "typeflow/exec/memory_access.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -21,6 +24,11 @@ class Recording {
 
   /// The stream with which kernels are called to be recorded. They are not run.
   virtual Stream& stream() = 0;
+  /// The next call reads and writes this memory and no other. When the recording is played, calls
+  /// may be made at once if none of their accesses conflict, or in another order.
+  virtual void begin_call(std::span<const MemoryAccess> accesses) = 0;
+  /// Records branches and loops; null: the host decides, and kernels alone are recorded.
+  virtual Decisions* decisions() { return nullptr; }
   /// After the last call.
   virtual void end() = 0;
   /// Makes the calls, in the device's stream, with the random numbers of a draw.
@@ -37,7 +45,9 @@ class AsynchronousStream : public Stream {
   /// Throws the Error that the device has found since it was made.
   virtual void check() const = 0;
   /// Begins to record kernels; null: the device can't. The caller owns the result.
-  virtual Recording* record() = 0;
+  virtual Recording* record(const RecordingNeeds& needs) = 0;
+  /// Whether recordings may have branches and loops.
+  virtual bool records_decisions() const { return false; }
   /// Streams of one driver are of one class.
   const void* driver() const { return driver_; }
 

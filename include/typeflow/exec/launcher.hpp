@@ -7,6 +7,7 @@
 #include <functional>
 #include <new>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -97,6 +98,9 @@ class Launcher {
     const ir::ProgramView& program = execution_.program;
     const ir::Step& step = program.steps[failure.step];
     const KernelEntry& kernel = execution_.kernels[step.kernel];
+    if (program.kernels[step.kernel].kind == ir::KernelKind::control) {
+      fail_after(step, failure.number[0]);
+    }
     if (kernel.explain == nullptr) typeflow::detail::fail_step(program, step, "its data is wrong");
     const Error error = kernel.explain({nullptr,
                                         arena.extents.data() + step.extents.first,
@@ -108,6 +112,13 @@ class Launcher {
                                         &failure,
                                         failure.step});
     typeflow::detail::fail_step(program, step, error.what());
+  }
+
+  /// Throws the error of a loop that has not ended after so many iterations.
+  [[noreturn]] TYPEFLOW_COLD void fail_after(const ir::Step& loop, std::int64_t count) const {
+    typeflow::detail::fail_step(execution_.program, loop,
+                                "its condition holds after " + std::to_string(count) +
+                                    " iterations, the most that max_iterations allows");
   }
 
   /// Throws the exception of a kernel, with the step's name.

@@ -3,10 +3,12 @@
 
 // Kernel calls that a device records and makes again as one, as CUDA graphs do.
 //
-// A stream of a plan has stretches of launches without other instructions between them. When a
-// stretch is about to be made a second time with the same addresses and sizes, its calls are
-// recorded; from then on the recording is played. The run stays what the plan says: everything
-// between stretches is done as before.
+// A stream of a plan has stretches that its device can make by itself: kernel calls, and branches
+// and loops of these, if the device can decide by itself (regions.hpp). When a stretch is about to
+// be made a second time with the same addresses and sizes, it is recorded; from then on the
+// recording is played. The run stays what the plan says: everything between stretches is done as
+// before. Within a stretch without branches and loops, the device may make calls at once that have
+// no memory in common.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,48 +22,45 @@
 #include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
+#include "typeflow/exec/regions.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
 
 /// The recordings of one stream of a plan in an arena.
 class Recordings {
  public:
-  /// Makes the launches from `now` on, up to another instruction or to `end`, if they are recorded.
-  /// Returns the instruction after those that it has made: `now` if the caller has to make it.
+  /// Makes the instructions from `now` on, as far as they are recorded. Returns the instruction
+  /// after those that it has made: `now` if the caller has to make it. `now` is a launch, or begins
+  /// a branch or loop.
   TYPEFLOW_COLD const Instruction* play(const Launcher& launcher, const Execution& execution,
                                         const Arena& arena, Binding& binding,
-                                        const Instruction* now, const Instruction* end,
-                                        void* const* at, std::uint64_t draw, Failure& failure) {
+                                        AsynchronousStream& stream, const Instruction* now,
+                                        const Instruction* end, void* const* at, std::uint64_t draw,
+                                        Failure& failure) {
     const Plan& plan = *binding.plan;
     const int first = static_cast<int>(now - plan.instructions.data());
     const bool goes_on = first == made_ + 1 && first < made_to_;
     made_ = first;
     if (goes_on) return now;
+    const bool decides = stream.records_decisions();
     Stretch& stretch = stretches_[first];
-    if (stretch.count < 0) stretch.count = count_of(execution, plan, now, end);
-    made_to_ = first + std::max(stretch.count, 1);
+    if (stretch.count < 0) stretch.find(execution, plan, now, end, decides);
+    made_to_ = first + std::max(stretch.launches, 1);
     if (stretch.count < 2 || stretch.is_given_up) return now;
-    Take& take = stretch.take_of(arena, binding, now, at);
+    Take& take = stretch.take_of(arena, binding, at);
     if (take.times++ == 0) {
       return ++stretch.unknown > most_unknown ? stretch.give_up(now) : now;
     }
     stretch.unknown = 0;
-    const int device = plan.launches[now->a].device;
+    const bool has_decisions = stretch.launches < stretch.count;
+    if (has_decisions) stream.settle();  // after an error the device would decide by wrong numbers
+    if (failure.what != 0) return now;
     if (take.recording == nullptr) {
       try {
-        take.recording.reset(execution.device(device).stream->asynchronous()->record());
+        RegionRecorder recorder(execution, launcher, arena, binding, decides);
+        take.recording.reset(stream.record(recorder.needs(now, now + stretch.count)));
         if (take.recording == nullptr) return stretch.give_up(now);
-        for (int i = 0; i < stretch.count; ++i) {
-          BoundLaunch& launch = binding.launches[now[i].a];
-          Stream* const stream = launch.call.stream;
-          launch.call.stream = &take.recording->stream();
-          struct Restore {
-            BoundLaunch& launch;
-            Stream* stream;
-            ~Restore() { launch.call.stream = stream; }
-          } const restore{launch, stream};
-          launcher.call(launch, at, draw, failure);
-        }
+        recorder.record(*take.recording, now + stretch.count, at, draw, failure);
         take.recording->end();
       } catch (...) {  // a kernel can't be recorded: whatever else is wrong, its call says
         return stretch.give_up(now);
@@ -71,7 +70,7 @@ class Recordings {
     try {
       take.recording->play(draw);
     } catch (...) {
-      launcher.rethrow(binding.launches[now->a].call.step);
+      launcher.rethrow(stretch.step);
     }
     return now + stretch.count;
   }
@@ -84,33 +83,51 @@ class Recordings {
   struct Take {
     SymbolSizes sizes;
     std::int64_t memory;
-    std::vector<void*> addresses;  // of the operands
+    std::vector<void*> addresses;  // of the stretch's places
     int times = 0;                 // that the stretch was made so
     std::unique_ptr<Recording> recording;
   };
   struct Stretch {
-    int count = -1;  // launches; -1: not known yet
+    int count = -1;    // instructions; -1: not known yet
+    int launches = 0;  // at its beginning
+    Id step = none;    // the first one
     int unknown = 0;
     bool is_given_up = false;
+    std::vector<int> places;  // whose addresses a recording depends on
     std::vector<Take> takes;  // the last one first
 
+    void find(const Execution& execution, const Plan& plan, const Instruction* now,
+              const Instruction* end, bool decides) {
+      const RegionFinder finder(execution, plan, decides);
+      const Instruction* const last = finder.end_of_region(now, end);
+      count = static_cast<int>(last - now);
+      places = places_of_region(plan, now, last);
+      const Instruction* i = now;
+      while (i != last && i->opcode == Opcode::launch) ++i;
+      launches = static_cast<int>(i - now);
+      const Instruction* const entry = finder.entry_of(now, last);
+      if (launches > 0) {
+        step = plan.launches[now->a].step;
+      } else if (entry != nullptr) {
+        step = plan.loops[entry->a].step;
+      } else {
+        while (i != last && i->opcode != Opcode::launch) ++i;
+        if (i != last) step = plan.launches[i->a].step;
+      }
+    }
+    /// Of a stretch with branches and loops, the launches at its beginning are left.
     const Instruction* give_up(const Instruction* now) {
-      is_given_up = true;
+      is_given_up = launches == count;
+      count = launches;
+      unknown = 0;
       takes.clear();
       return now;
     }
-    Take& take_of(const Arena& arena, const Binding& binding, const Instruction* launches,
-                  void* const* at) {
+    Take& take_of(const Arena& arena, const Binding& binding, void* const* at) {
       const auto fits = [&](const Take& take) {
         if (take.memory != binding.memory || !(take.sizes == arena.sizes)) return false;
-        const void* const* known = take.addresses.data();
-        for (int i = 0; i < count; ++i) {
-          const BoundLaunch& launch = binding.launches[launches[i].a];
-          for (int k = 0; k < launch.count; ++k) {
-            if (*known++ != at[launch.places[k]]) return false;
-          }
-        }
-        return true;
+        return std::equal(places.begin(), places.end(), take.addresses.begin(),
+                          [&](int place, const void* known) { return at[place] == known; });
       };
       const auto found = std::find_if(takes.begin(), takes.end(), fits);
       if (found != takes.end()) {
@@ -119,29 +136,14 @@ class Recordings {
       }
       if (takes.size() == most_takes) takes.pop_back();
       Take made{arena.sizes, binding.memory, {}, 0, nullptr};
-      for (int i = 0; i < count; ++i) {
-        const BoundLaunch& launch = binding.launches[launches[i].a];
-        for (int k = 0; k < launch.count; ++k) made.addresses.push_back(at[launch.places[k]]);
-      }
+      for (const int place : places) made.addresses.push_back(at[place]);
       return *takes.insert(takes.begin(), std::move(made));
     }
   };
 
-  /// The launches from one on that can be made as one. Those that may fail report to their run.
-  static int count_of(const Execution& execution, const Plan& plan, const Instruction* now,
-                      const Instruction* end) {
-    const Instruction* last = now;
-    while (last != end && last->opcode == Opcode::launch) {
-      const ir::Step& step = execution.program.steps[plan.launches[last->a].step];
-      if (execution.kernels[step.kernel].explain != nullptr) break;
-      ++last;
-    }
-    return static_cast<int>(last - now);
-  }
-
   std::map<int, Stretch> stretches_;  // by their first instruction
-  int made_ = -2;                     // the last launch
-  int made_to_ = 0;                   // the end of its stretch
+  int made_ = -2;                     // the last instruction
+  int made_to_ = 0;                   // the end of the launches that are made with it
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::exec

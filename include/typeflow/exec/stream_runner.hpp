@@ -130,6 +130,12 @@ class StreamRunner {
         }
         case Opcode::read_flag:
           if (!is_host_) {
+            if (may_record_) {
+              if (const Instruction* const next = play(now); next != &now) {
+                i = next;
+                break;
+              }
+            }
             read(now);
           } else {
             finish(device_.stream);
@@ -177,6 +183,12 @@ class StreamRunner {
           store(now.a, static_cast<std::int32_t>(loops[now.c].index));
           break;
         default:
+          if (may_record_ && (now.opcode == Opcode::read || now.opcode == Opcode::enter)) {
+            if (const Instruction* const next = play(now); next != &now) {
+              i = next;
+              break;
+            }
+          }
           switch (carry_out(now)) {
             case Then::go_on:
               break;
@@ -274,11 +286,11 @@ class StreamRunner {
   void before_copy() const {
     if (own_ == nullptr) finish(device_.stream);
   }
-  /// Makes the launches from one on, if they are recorded. Returns the instruction after them.
+  /// Makes the instructions from one on, as far as they are recorded. Returns the one after them.
   TYPEFLOW_COLD const Instruction* play(const Instruction& now) {
-    launch_ = now.a;
+    if (now.opcode == Opcode::launch) launch_ = now.a;
     const ir::Range range = plan_.streams[stream_];
-    return state_.recordings.play(launcher_, execution_, run_.arena, run_.binding, &now,
+    return state_.recordings.play(launcher_, execution_, run_.arena, run_.binding, *own_, &now,
                                   plan_.instructions.data() + range.first + range.count, at_, draw_,
                                   failure_);
   }
@@ -420,10 +432,7 @@ class StreamRunner {
   void check(int l) {
     const LoopState& state = state_.loops.items[l];
     if (state.count < 0 || state.done < state.count) return;
-    typeflow::detail::fail_step(execution_.program,
-                                execution_.program.steps[plan_.loops.items[l].step],
-                                "its condition holds after " + std::to_string(state.count) +
-                                    " iterations, the most that max_iterations allows");
+    launcher_.fail_after(execution_.program.steps[plan_.loops.items[l].step], state.count);
   }
   /// The temporaries of this iteration are those of its frame.
   void next_frame(int l) {

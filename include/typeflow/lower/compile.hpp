@@ -99,8 +99,9 @@ constexpr ProgramPools internal_error(const char* stage, const Message& what) {
 }
 
 /// Gives every region result its own buffer, so that iterations can swap them. Copies results that
-/// alias another value.
-constexpr Pool<Id> results_in_memory(Simplified& simplified, const Pool<Id>& results) {
+/// alias another value: on its device, or that of the region if the value has none, as its inputs.
+constexpr Pool<Id> results_in_memory(Simplified& simplified, const Pool<Id>& results,
+                                     Device of_region) {
   Graph& graph = simplified.graph;
   Pool<Id> out;
   Pool<Id> taken;
@@ -123,7 +124,9 @@ constexpr Pool<Id> results_in_memory(Simplified& simplified, const Pool<Id>& res
     }
     const Node node = graph.node_of(value);
     graph.scope = node.scope;
-    graph.device = node.device.kind == DeviceKind::any ? cpu(0) : node.device;
+    const bool is_on_device =
+        node.op->kind != Kind::source || node.op->builtin == Builtin::variable;
+    graph.device = is_on_device ? node.device : of_region;
     graph.source = node.source;
     graph.region = 0;
     const Id copy = graph.values.size();
@@ -180,7 +183,8 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
   Simplified simplified = simplify(std::move(body.graph), roots.values);
   simplified.graph.observe(Pass::simplify, &simplified.order);
   if (!simplified.graph.error.empty()) return failed(simplified.graph.error);
-  const Pool<Id> results = results_in_memory(simplified, body.results);
+  const Device device = graph.nodes.items[graph.regions.items[region].owner].device;
+  const Pool<Id> results = results_in_memory(simplified, body.results, device);
   if (!std::is_constant_evaluated()) {
     const Message wrong = verify(simplified);
     if (!wrong.empty()) return internal_error("simplify", wrong);

@@ -13,12 +13,19 @@
 //   static shapes(op, further, rows, columns, depth)   std::array<Dims, 3>: the shapes of a, b, y
 //                                                      in a run, for one matrix; `further` are the
 //                                                      Contraction's further extents
+//
+// and, if it multiplies 16-bit operands,
+//
+//   static elements(operand, further, rows, columns, depth)   how many elements operand 0 or 1 has
+//                                                             for one matrix
 
 #include <array>
 #include <cstdint>
 
 #include "typeflow/graph/graph.hpp"
+#include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/record.hpp"
+#include "typeflow/ops/shape/shape_ops.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -49,6 +56,29 @@ struct contraction : operation_base {
     return (y == DType::float32 || y == DType::float64) && a == y && b == y;
   }
 };
+
+// Float sums of operands that are float or 16-bit numbers, which need not be alike.
+
+/// The type of the sums of these operands.
+constexpr DType sums_of(DType a, DType b) {
+  return a == DType::float64 && b == a ? DType::float64 : DType::float32;
+}
+/// Whether operands of these types have such sums. Doubles have sums of doubles.
+constexpr bool has_wide_sums(DType a, DType b, DType y) {
+  const auto is_read_as_float = [](DType type) {
+    return type == DType::float32 || is_half_precision(type);
+  };
+  return contraction::multiplies(a, b, y) ||
+         (y == DType::float32 && is_read_as_float(a) && is_read_as_float(b));
+}
+/// The 16-bit tensor from which x is widened to float, in x's shape; otherwise x. A contraction
+/// reads it in place, so that nobody has to write its floats.
+constexpr AnyExpr without_widening(const AnyExpr& x) {
+  const AnyExpr source = x.graph->op_of(x.id).kind == Kind::view ? input_of(x, 0) : x;
+  if (!made_by<ops::Cast>(source) || source.dtype() != DType::float32) return x;
+  const AnyExpr narrow = input_of(source, 0);
+  return is_half_precision(narrow.dtype()) ? reshape_to(narrow, x.dims()) : x;
+}
 
 /// The functions of a contraction to which an Op points.
 struct ContractionRules {

@@ -99,6 +99,40 @@ TEST_CASE("kernels with folds agree with the interpreter") {
   }
 }
 
+namespace {
+
+/// Rows longer than short ones, whose lanes are folded together: whole vectors, parts of them, less
+/// than a vector of bytes. And short rows of bytes and 16-bit numbers.
+constexpr void together(tf::Graph& g) {
+  const auto b = tf::placeholder<bool, tf::batch, 45>(g, "b");
+  any<1>(b).named("any");
+  all<1>(b).named("all");
+  any<1>(tf::placeholder<bool, tf::batch, 20>(g, "b20")).named("any20");
+  const auto h = tf::placeholder<tf::bfloat16, tf::batch, 45>(g, "h");
+  max<1>(h).named("max_h");
+  tf::argmax<1>(h).named("argmax_h");
+  max<1>(tf::placeholder<tf::bfloat16, tf::batch, 20>(g, "h20")).named("max_h20");
+  const auto c = tf::placeholder<std::int8_t, tf::batch, 100>(g, "c");
+  max<1>(c).named("max_c");
+  tf::argmin<1>(c).named("argmin_c");
+  min<1>(tf::placeholder<std::uint8_t, tf::batch, 40>(g, "u")).named("min_u");
+  const auto d = tf::placeholder<double, tf::batch, 35>(g, "d");
+  const auto w = tf::placeholder<double, tf::batch>(g, "w");
+  (sum<1>(d * tf::expand_dims<1>(w)) + w).named("scaled_sum");
+  tf::logsumexp<1>(d).named("logsumexp");
+  softmax(d).named("softmax");
+  max<0>(d).named("columns");
+}
+
+}  // namespace
+
+TEST_CASE("folds whose lanes are folded together agree with the interpreter") {
+  for (const std::int64_t batch : {1, 2, 15, 16, 17, 300}) {
+    test::check_against_interpreter<together>(batch, 1e-6);
+    test::check_bits<together>(batch);
+  }
+}
+
 TEST_CASE("folds of blocks of whole vectors of columns agree with the interpreter") {
   for (const std::int64_t batch : {0, 1, 255, 256, 257, 600}) {
     test::check_against_interpreter<blocks>(batch, 1e-5);

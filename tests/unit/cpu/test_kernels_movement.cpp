@@ -188,7 +188,15 @@ TEST_CASE("axes are reversed") {
       check_reverse({2, n, 3}, 6, type);
     }
   }
+  for (const tf::DType type : element_types) {
+    for (const std::int64_t n : {1, 2, 3, 5, 8, 20, 21, 22, 40, 64, 65, 130}) {
+      for (const std::int64_t length : {2, 4, 5, 7, 8, 9, 12, 16, 31, 32, 33, 64, 65}) {
+        check_reverse({3, n, length}, 2, type);  // short runs
+      }
+    }
+  }
   check_reverse({4200000}, 1, tf::DType::float32);  // streamed
+  check_reverse({4100, 513}, 2, tf::DType::float64);
   check_reverse({1023, 4100}, 2, tf::DType::float32);
   check_reverse({4096, 4111}, 3, tf::DType::uint8);
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels of integers of 1 and 2 bytes only, which fill whole registers, against plain loops.
+// Kernels of integers of 1 and 2 bytes only, which fill whole registers, and of booleans, against
+// plain loops.
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <random>
+#include <span>
 #include <vector>
 
 #include <typeflow/typeflow.hpp>
@@ -130,9 +133,96 @@ void check() {
   }
 }
 
+constexpr void booleans(tf::Graph& g) {
+  auto f = tf::placeholder<bool, rows, tf::batch>(g, "f");
+  auto h = tf::placeholder<bool, rows, tf::batch>(g, "h");
+  auto x = tf::placeholder<std::int8_t, rows, tf::batch>(g, "x");
+  auto row = tf::placeholder<bool, rows, 1>(g, "row");
+  tf::logical_and(f, h).named("and");
+  tf::logical_or(f, tf::logical_not(h)).named("or_not");
+  tf::logical_xor(f, h).named("xor");
+  tf::equal(f, h).named("equal");
+  tf::where(f, h, row).named("chosen");
+  tf::where(f, x, 7).named("number");
+  tf::logical_and(tf::less(x, 3), f).named("less");
+  tf::cast<std::int8_t>(f).named("as_number");
+  tf::cast<bool>(x).named("as_boolean");
+  tf::any<1>(tf::logical_and(f, h)).named("any");
+  tf::all<0>(tf::logical_or(f, h)).named("all");
+  // With other numbers, booleans are in registers of floats or doubles.
+  tf::where(tf::not_equal(f, h), tf::cast<float>(x), 0).named("as_float");
+  tf::cast<double>(tf::where(f, h, tf::equal(h, row))).named("as_double");
+}
+
+void check_booleans() {
+  tf::Variables variables;
+  tf::Session<booleans> one(variables, {.threads = 1});
+  tf::Session<booleans> two(variables, {.threads = 2});
+  std::mt19937 random(3);
+  for (const std::int64_t n : lengths) {
+    INFO(n);
+    const auto size = static_cast<std::size_t>(rows * n);
+    std::vector<std::int8_t> x(size);
+    for (auto& e : x) e = static_cast<std::int8_t>(random() % 3 == 0 ? 0 : random());
+    const std::unique_ptr<bool[]> f(new bool[size + 1]);
+    const std::unique_ptr<bool[]> h(new bool[size + 1]);
+    for (std::size_t i = 0; i < size; ++i) f[i] = random() % 2 == 0;
+    for (std::size_t i = 0; i < size; ++i) h[i] = random() % 8 != 0;
+    const bool row[rows] = {true, false, false, true, false};
+    for (auto* session : {&one, &two}) {
+      const auto feeds = [&](auto run) {
+        return run(tf::feed<"f">(std::span<const bool>(f.get(), size)),
+                   tf::feed<"h">(std::span<const bool>(h.get(), size)), tf::feed<"x">(x),
+                   tf::feed<"row">(std::span<const bool>(row)));
+      };
+      const auto [both, or_not, exclusive, same] = feeds([&](auto... feed) {
+        return session->template run<"and", "or_not", "xor", "equal">(feed...);
+      });
+      const auto [chosen, number, less, as_number] = feeds([&](auto... feed) {
+        return session->template run<"chosen", "number", "less", "as_number">(feed...);
+      });
+      const auto [as_boolean, any, all, as_float] = feeds([&](auto... feed) {
+        return session->template run<"as_boolean", "any", "all", "as_float">(feed...);
+      });
+      const auto as_double =
+          feeds([&](auto... feed) { return session->template run<"as_double">(feed...); });
+      int wrong = 0;
+      for (std::int64_t i = 0; i < n; ++i) {
+        bool every = true;
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const auto at = static_cast<std::size_t>(r * n + i);
+          wrong += both(r, i) != (f[at] && h[at]);
+          wrong += or_not(r, i) != (f[at] || !h[at]);
+          wrong += exclusive(r, i) != (f[at] != h[at]);
+          wrong += same(r, i) != (f[at] == h[at]);
+          wrong += chosen(r, i) != (f[at] ? h[at] : row[r]);
+          wrong += number(r, i) != (f[at] ? x[at] : 7);
+          wrong += less(r, i) != (x[at] < 3 && f[at]);
+          wrong += as_number(r, i) != (f[at] ? 1 : 0);
+          wrong += as_boolean(r, i) != (x[at] != 0);
+          wrong += as_float(r, i) != (f[at] != h[at] ? static_cast<float>(x[at]) : 0.0f);
+          wrong += as_double(r, i) != ((f[at] ? h[at] : h[at] == row[r]) ? 1.0 : 0.0);
+          every = every && (f[at] || h[at]);
+        }
+        wrong += all(i) != every;
+      }
+      for (std::int64_t r = 0; r < rows; ++r) {
+        bool some = false;
+        for (std::int64_t i = 0; i < n; ++i) {
+          const auto at = static_cast<std::size_t>(r * n + i);
+          some = some || (f[at] && h[at]);
+        }
+        wrong += any(r) != some;
+      }
+      CHECK(wrong == 0);
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("kernels of int8 compute what plain loops do") { check<std::int8_t>(); }
 TEST_CASE("kernels of uint8 compute what plain loops do") { check<std::uint8_t>(); }
 TEST_CASE("kernels of int16 compute what plain loops do") { check<std::int16_t>(); }
 TEST_CASE("kernels of uint16 compute what plain loops do") { check<std::uint16_t>(); }
+TEST_CASE("kernels of booleans compute what plain loops do") { check_booleans(); }

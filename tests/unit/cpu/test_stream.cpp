@@ -42,7 +42,40 @@ constexpr void large(tf::Graph& g) {
   pad<1, 2, 100, 1905>(b).named("padded");
 }
 
+/// Runs of whole lines.
+constexpr int many = 90'000;
+constexpr void lines(tf::Graph& g) {
+  const auto a = tf::placeholder<float, many, 16>(g, "a");
+  const auto b = tf::placeholder<float, many, 48>(g, "b");
+  tf::concat<1>(a, b).named("both");
+  tf::transpose<1, 0, 2>(tf::reshape<100, 900, 48>(b)).named("swapped");
+}
+
 }  // namespace
+
+TEST_CASE("short runs of whole lines are streamed") {
+  static_assert(many * 64 * sizeof(float) > tf::cpu_kernels::streamed_bytes);
+  std::vector<float> a(many * 16);
+  std::vector<float> b(many * 48);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 65521);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = -1 - static_cast<float>(i % 65519);
+  tf::Variables variables;
+  for (const int threads : {1, 3}) {
+    tf::Session<lines> session(variables, {.threads = threads});
+    const auto [both, swapped] = session.run<"both", "swapped">(tf::feed<"a">(a), tf::feed<"b">(b));
+    int wrong = 0;
+    for (std::size_t i = 0; i < both.size(); ++i) {
+      const std::size_t row = i / 64;
+      const std::size_t k = i % 64;
+      wrong += both.data()[i] != (k < 16 ? a[row * 16 + k] : b[row * 48 + k - 16]);
+    }
+    for (std::size_t i = 0; i < swapped.size(); ++i) {
+      const std::size_t row = i / 48 % 100 * 900 + i / 4800;
+      wrong += swapped.data()[i] != b[row * 48 + i % 48];
+    }
+    CHECK(wrong == 0);
+  }
+}
 
 TEST_CASE("concatenations and pads of many bytes are streamed") {
   static_assert(rows * (2003 + 2205) * sizeof(float) > tf::cpu_kernels::streamed_bytes);

@@ -74,6 +74,27 @@ TEST_CASE_TEMPLATE("pow of batches is within 1 unit in the last place", Type, TY
   CHECK(largest_error<Type>(power, exact, 150) <= 1);
 }
 
+TEST_CASE_TEMPLATE("squares, cubes, roots and inverses are rounded as other powers", Type, TYPES) {
+  using T = typename Type::Element;
+  using V = typename Type::Batch;
+  const std::vector<T> all = numbers<T>(20'000);
+  for (const T b : {T(2), T(3), T(-1), T(0.5), T(-2), T(-0.5)}) {
+    CAPTURE(b);
+    const std::vector<T> y = test::computed<V>(all, [&](const V& a) { return power(a, V(b)); });
+    double worst = 0;
+    int wrong_signs = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const auto exact = std::pow(static_cast<long double>(all[i]), static_cast<long double>(b));
+      worst = std::max(worst, test::ulps(y[i], exact));
+      if (exact == exact) wrong_signs += std::signbit(y[i]) != std::signbit(exact);
+    }
+    CAPTURE(worst);
+    const bool rounded_once = sizeof(T) == 4 || b == T(2) || b == T(-1) || b == T(0.5);
+    CHECK(worst <= (rounded_once ? 0.51 : 1));
+    CHECK(wrong_signs == 0);
+  }
+}
+
 TEST_CASE_TEMPLATE("pow of numbers near 1 to large powers keeps its digits", Type, TYPES) {
   using T = typename Type::Element;
   using V = typename Type::Batch;
@@ -134,7 +155,7 @@ TEST_CASE_TEMPLATE("an element of a function of two batches depends on its own a
   using V = typename Type::Batch;
   using T = typename Type::Element;
   const auto check = [](const auto& f) {
-    for (const T b : {T(0.3), T(-2), T(1e-20), T(1e20), inf<T>}) {
+    for (const T b : {T(0.3), T(-2), T(-0.5), T(2), T(3), T(1e-20), T(1e20), inf<T>}) {
       test::check_independence<Type>([&](const V& a) { return f(a, V(b)); });
       test::check_independence<Type>([&](const V& a) { return f(V(b), a); });
     }

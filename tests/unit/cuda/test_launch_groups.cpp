@@ -104,7 +104,7 @@ TEST_CASE("launches conflict if one writes what the other reads or writes") {
   CHECK(groups.empty());
   CHECK(admits(0, 1000, true));
   const tf::MemoryAccess held[] = {{100, 200, false}, {300, 400, true}};
-  groups.add([](tf::CudaStream&, const std::byte*, int) {}, "x", 1, held);
+  groups.add([](tf::CudaStream&, const std::byte*, int) {}, "x", 1, held, held);
   CHECK(!groups.empty());
   CHECK(admits(100, 200, false));  // both read
   CHECK(!admits(100, 200, true));
@@ -129,15 +129,20 @@ TEST_CASE("launches of one function are made together, in the order in which the
                    std::string(reinterpret_cast<const char*>(of), static_cast<std::size_t>(count)));
   };
   tf::CudaStream stream(CudaOnHost::runtime(), 0);
-  CHECK(stream.groups() == nullptr);  // nothing is recorded
+  CHECK(stream.capture() == nullptr);  // nothing is recorded
   tf::LaunchGroups groups;
-  groups.add(first, "a", 1, {});
-  groups.add(second, "b", 1, {});
-  groups.add(first, "c", 1, {});
-  groups.flush(stream);
+  groups.add(first, "a", 1, {}, {});
+  groups.add(second, "b", 1, {}, {});
+  groups.add(first, "c", 1, {}, {});
+  const auto flush = [&] {
+    groups.flush([&](const tf::LaunchGroups::Group& group) {
+      group.launch(stream, group.arguments.data(), group.count);
+    });
+  };
+  flush();
   CHECK(made == std::vector<std::string>{"first ac", "second b"});
   CHECK(groups.empty());
-  groups.flush(stream);
+  flush();
   CHECK(made.size() == 2);
 }
 

@@ -43,10 +43,11 @@ constexpr void followed(tf::Graph& g) {
   auto b = tf::placeholder<float, 9, 7>(g, "b");
   relu(matmul(a, b)).named("y");
 }
-constexpr void of_bfloat16(tf::Graph& g) {
-  auto a = tf::placeholder<tf::bfloat16, tf::batch, 9>(g, "a");
-  auto b = tf::placeholder<tf::bfloat16, 9, 7>(g, "b");
-  matmul(a, b).named("y");
+template <class A, class B = A>
+constexpr void narrow(tf::Graph& g) {
+  auto a = tf::placeholder<A, tf::batch, 9>(g, "a");
+  auto b = tf::placeholder<B, 9, 7>(g, "b");
+  tf::matmul<float>(a, b).named("y");
 }
 /// b repeats along the first axis, which a library can't pass over in one call.
 constexpr void heads(tf::Graph& g) {
@@ -122,9 +123,36 @@ TEST_CASE("operands for a library have the type of the precision") {
   CHECK(half.products.at(0).results == tf::DType::float32);
   CHECK(half.launches == 3);
   CHECK(ask<bare, Precision::bfloat16>(5).products.at(0).operands == tf::DType::bfloat16);
-  // Numbers of bfloat16 stay what they are.
-  CHECK(ask<of_bfloat16>(5).products.at(0).operands == tf::DType::bfloat16);
-  CHECK(ask<of_bfloat16, Precision::float16>(5).products.at(0).operands == tf::DType::bfloat16);
+}
+
+TEST_CASE("16-bit operands of one type are the library's as they are") {
+  const auto check = []<class T>(T) {
+    for (const Asked& asked :
+         {ask<narrow<T>>(5), ask<narrow<T>, Precision::tf32>(5),
+          ask<narrow<T>, Precision::bfloat16>(5), ask<narrow<T>, Precision::float16>(5)}) {
+      CHECK(asked.products.at(0).operands == tf::dtype_of<T>);
+      CHECK(asked.products.at(0).results == tf::DType::float32);
+      CHECK_FALSE(asked.products.at(0).as_tf32);
+      CHECK(asked.launches == 1);
+    }
+  };
+  check(tf::bfloat16(0));
+  check(tf::float16(0));
+}
+
+TEST_CASE("operands of two types are converted where they have to be") {
+  using tf::bfloat16;
+  using tf::DType;
+  using tf::float16;
+  const auto check = [](const Asked& asked, DType type, int launches) {
+    CHECK(asked.products.at(0).operands == type);
+    CHECK(asked.launches == launches);
+  };
+  check(ask<narrow<float, bfloat16>>(5), DType::float32, 2);
+  check(ask<narrow<bfloat16, float16>>(5), DType::float32, 3);
+  check(ask<narrow<float16, float>, Precision::tf32>(5), DType::float32, 2);
+  check(ask<narrow<float, bfloat16>, Precision::bfloat16>(5), DType::bfloat16, 2);
+  check(ask<narrow<float, bfloat16>, Precision::float16>(5), DType::float16, 3);
 }
 
 TEST_CASE("a library is called for each axis that it can't go along") {

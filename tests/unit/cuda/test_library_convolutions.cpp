@@ -58,6 +58,18 @@ constexpr void line(tf::Graph& g) {
   add(conv1d(x, w), x, w, c, 0);
 }
 
+/// 16-bit operands, which become floats for a library.
+constexpr void narrow(tf::Graph& g) {
+  auto x = tf::placeholder<tf::bfloat16, tf::batch, 13, 4>(g, "x");
+  auto w = tf::placeholder<tf::bfloat16, 3, 4, 8>(g, "w");
+  auto c = tf::placeholder<tf::bfloat16, tf::batch, 13, 8>(g, "c");
+  auto half_x = tf::placeholder<tf::float16, tf::batch, 6, 5, 8>(g, "half_x");
+  auto half_w = tf::placeholder<tf::float16, 3, 3, 4, 8>(g, "half_w");
+  auto half_c = tf::placeholder<tf::float16, tf::batch, 6, 5, 8>(g, "half_c");
+  add(conv1d(x, w), x, w, c, 0);
+  add(conv2d<ConvOptions<2>{.groups = 2}>(half_x, half_w), half_x, half_w, half_c, 1);
+}
+
 /// Bias, activation and residual.
 constexpr void epilogues(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 7, 5, 4>(g, "x");
@@ -121,6 +133,7 @@ TEST_CASE("a library's convolutions and their gradients are the processor's") {
   for (const std::int64_t batch : {0, 1, 3}) {
     check_model<settings>(batch);
     check_model<line>(batch);
+    check_model<narrow>(batch);
   }
 }
 
@@ -159,6 +172,7 @@ TEST_CASE("a library is asked for the convolutions that it can have") {
     CHECK(c.window[0] != 2);
   }
   CHECK(ask<line>(1).size() == 3);
+  CHECK(ask<narrow>(1).size() == 2 * 3);
   CHECK(ask<line>(0).empty());
   CHECK(ask<others>(2).empty());
   CHECK(ask<line, Precision::exact>(2).empty());

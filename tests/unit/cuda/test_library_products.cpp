@@ -110,6 +110,46 @@ void check_products(std::int64_t rows) {
   if (P != Precision::exact && sizeof(T) == 4 && rows * Columns > 100) CHECK(most > 0.05);
 }
 
+/// 16-bit operands, of which none is rounded, with sums of floats.
+template <class A, class B>
+constexpr void narrow(tf::Graph& g) {
+  auto a = tf::placeholder<A, tf::batch, 23>(g, "a");
+  auto bt = tf::placeholder<B, 50, 23>(g, "bt");
+  auto heads = tf::placeholder<B, 3, 23, 10>(g, "heads");
+  auto bias = tf::placeholder<float, 50>(g, "bias");
+  (tf::matmul<float, tf::transpose_b>(a, bt) + bias).named("biased");
+  relu(matmul(tf::reshape<tf::batch, 1, 1, 23>(tf::cast<float>(a)), tf::cast<float>(heads)))
+      .named("relu");
+}
+template <class A, class B, Precision P = Precision::exact>
+void check_narrow(std::int64_t batch) {
+  const tf::HostTensors feeds = feeds_of<narrow<A, B>>(batch);
+  const test::Outcome got = run<narrow<A, B>, P>(feeds);
+  const tf::HostTensor& a = feeds.at("a");
+  for (std::int64_t i = 0; i < batch * 50; ++i) {
+    const std::int64_t column = i % 50;
+    double sum = feeds.at("bias").value(column);
+    double absolute = std::abs(sum);
+    for (std::int64_t k = 0; k < 23; ++k) {
+      const double product = a.value(i / 50 * 23 + k) * feeds.at("bt").value(column * 23 + k);
+      sum += product;
+      absolute += std::abs(product);
+    }
+    REQUIRE(std::abs(got.at("biased").value(i) - sum) <= 24 * 0x1p-23 * absolute);
+  }
+  for (std::int64_t i = 0; i < batch * 30; ++i) {
+    double sum = 0;
+    double absolute = 0;
+    for (std::int64_t k = 0; k < 23; ++k) {
+      const double product =
+          a.value(i / 30 * 23 + k) * feeds.at("heads").value((i / 10 % 3 * 23 + k) * 10 + i % 10);
+      sum += product;
+      absolute += std::abs(product);
+    }
+    REQUIRE(std::abs(got.at("relu").value(i) - std::max(0.0, sum)) <= 24 * 0x1p-23 * absolute);
+  }
+}
+
 /// What follows on a product: nothing, a bias, or more than a library has.
 constexpr void epilogues(tf::Graph& g) {
   auto a = tf::placeholder<float, tf::batch, 9>(g, "a");
@@ -197,6 +237,17 @@ TEST_CASE("a library's products have the stated errors of each precision") {
     check_products<float, 23, 50, Precision::float16>(rows);
   }
   check_products<double, 23, 50, Precision::bfloat16>(3);
+}
+
+TEST_CASE("a library's products of 16-bit operands round nothing but sums") {
+  using tf::bfloat16;
+  using tf::float16;
+  for (const std::int64_t batch : {0, 1, 33}) {
+    check_narrow<float16, float16>(batch);
+    check_narrow<bfloat16, bfloat16, Precision::tf32>(batch);
+    check_narrow<float16, bfloat16>(batch);
+    check_narrow<float, float16>(batch);
+  }
 }
 
 TEST_CASE("operations follow a library's product") {

@@ -80,15 +80,23 @@ double rounding(Precision p) {
   return 2 * operand + operand * operand;
 }
 
-template <class Tile, Precision P, bool AAlong, bool BAlong>
+/// Element types of operands.
+template <class TypeA, class TypeB = TypeA>
+struct Of {
+  using A = TypeA;
+  using B = TypeB;
+};
+
+template <class Tile, Precision P, bool AAlong, bool BAlong, class Types>
 void check_tile(std::int64_t rows, std::int64_t columns, std::int64_t depth, bool is_aligned,
                 std::uint32_t seed) {
   using T = typename Tile::T;
   INFO("rows ", rows, " columns ", columns, " depth ", depth, " aligned ", is_aligned, " along ",
        AAlong, BAlong, " precision ", static_cast<int>(P));
   test::Random random(seed);
-  Operand<T, AAlong> a(random, rows, depth, is_aligned);
-  Operand<T, BAlong> b(random, columns, depth, is_aligned);
+  Operand<typename Types::A, AAlong> a(random, rows, depth, is_aligned);
+  Operand<typename Types::B, BAlong> b(random, columns, depth, is_aligned);
+  CHECK(a.source().in_packets == (is_aligned && (AAlong ? depth : rows) % 4 == 0));
   constexpr double epsilon = std::numeric_limits<T>::epsilon();
   // Once the whole product, once a part of the depth.
   for (const std::int64_t begin : {std::int64_t{0}, std::int64_t{Tile::depth}}) {
@@ -100,7 +108,8 @@ void check_tile(std::int64_t rows, std::int64_t columns, std::int64_t depth, boo
         double sum = 0;
         double absolute = 0;
         for (std::int64_t k = begin; k < depth && i < rows && j < columns; ++k) {
-          const double product = double{a.at(i, k)} * double{b.at(j, k)};
+          const double product = static_cast<double>(static_cast<T>(a.at(i, k))) *
+                                 static_cast<double>(static_cast<T>(b.at(j, k)));
           sum += product;
           absolute += std::abs(product);
         }
@@ -115,19 +124,19 @@ void check_tile(std::int64_t rows, std::int64_t columns, std::int64_t depth, boo
   }
 }
 
-template <class Tile, Precision P, bool AAlong, bool BAlong>
+template <class Tile, Precision P, bool AAlong, bool BAlong, class Types = Of<typename Tile::T>>
 void check_extents() {
   constexpr std::int64_t d = Tile::depth;
   constexpr std::int64_t r = Tile::rows;
   constexpr std::int64_t c = Tile::columns;
   std::uint32_t seed = 1;
   for (const bool is_aligned : {true, false}) {
-    check_tile<Tile, P, AAlong, BAlong>(r, c, 3 * d, is_aligned, ++seed);
-    check_tile<Tile, P, AAlong, BAlong>(r - 4, c / 2 + 4, d + 4, is_aligned, ++seed);
-    check_tile<Tile, P, AAlong, BAlong>(r / 2 + 1, c - 3, 2 * d - 1, is_aligned, ++seed);
-    check_tile<Tile, P, AAlong, BAlong>(1, 2, 1, is_aligned, ++seed);
+    check_tile<Tile, P, AAlong, BAlong, Types>(r, c, 3 * d, is_aligned, ++seed);
+    check_tile<Tile, P, AAlong, BAlong, Types>(r - 4, c / 2 + 4, d + 4, is_aligned, ++seed);
+    check_tile<Tile, P, AAlong, BAlong, Types>(r / 2 + 1, c - 3, 2 * d - 1, is_aligned, ++seed);
+    check_tile<Tile, P, AAlong, BAlong, Types>(1, 2, 1, is_aligned, ++seed);
   }
-  check_tile<Tile, P, AAlong, BAlong>(4, 8, 0, true, ++seed);
+  check_tile<Tile, P, AAlong, BAlong, Types>(4, 8, 0, true, ++seed);
 }
 
 template <class Tile, Precision P>
@@ -156,6 +165,59 @@ TEST_CASE("tiles on tensor cores sum products for operands in any order, of any 
   check_tiles<float, Precision::tf32>();
   check_tiles<float, Precision::bfloat16>();
   check_tiles<float, Precision::float16>();
+}
+
+TEST_CASE("tiles read 16-bit operands in place, and round none that their cores have") {
+  // With the exact precision's bound: nothing is rounded but sums.
+  constexpr Precision exact = Precision::exact;
+  using BFloat16 = kernels::ProductTiles<float, Precision::bfloat16>;
+  using Half = kernels::ProductTiles<float, Precision::float16>;
+  using TF32 = kernels::ProductTiles<float, Precision::tf32>;
+  using Exact = kernels::ProductTiles<float, exact>;
+  check_extents<BFloat16::Big, exact, true, false, Of<tf::bfloat16>>();
+  check_extents<BFloat16::Small, exact, false, true, Of<tf::bfloat16>>();
+  check_extents<Half::Big, exact, false, true, Of<tf::float16>>();
+  check_extents<Half::Small, exact, true, true, Of<tf::float16>>();
+  check_extents<TF32::Small, exact, false, false, Of<tf::bfloat16, tf::float16>>();
+  check_extents<Exact::Big, exact, true, false, Of<tf::float16, float>>();
+  check_extents<Exact::Small, exact, false, true, Of<float, tf::bfloat16>>();
+  // Others are rounded as floats are.
+  check_extents<Half::Small, Precision::float16, true, false, Of<tf::bfloat16, float>>();
+  check_extents<BFloat16::Small, Precision::bfloat16, true, false, Of<float, tf::float16>>();
+}
+
+TEST_CASE("every number of half keeps its value in a tile") {
+  const auto check = [](auto tiles) {
+    using Tile = typename decltype(tiles)::Small;
+    test::Random random(3);
+    Operand<tf::float16, true> a(random, Tile::rows, 1024, true);
+    // The sum of one product by 1 and many by 0. Infinities and NaN would make all of them NaN.
+    for (std::int64_t k = 0; k < 1024; ++k) {
+      for (std::int64_t i = 0; i < Tile::rows; ++i) {
+        const auto bits = static_cast<std::uint16_t>(i * 1024 + k);
+        const bool is_finite = (bits & 0x7c00) != 0x7c00;
+        a.at(i, k) = tf::float16::from_bits(is_finite ? bits : 0);
+      }
+    }
+    for (std::int64_t first = 0; first < 1024; first += Tile::columns) {
+      const kernels::ProductPlace place{0, 0, 0, 0, first, static_cast<int>(Tile::columns)};
+      Operand<tf::float16, false> one(random, Tile::columns, 1024, true);
+      for (std::int64_t k = 0; k < 1024; ++k) {
+        for (std::int64_t j = 0; j < Tile::columns; ++j) {
+          one.at(j, k) = tf::float16(k == first + j ? 1 : 0);
+        }
+      }
+      const std::vector<float> y = run_tile<Tile>(a.source(), one.source(), place, 1);
+      for (int i = 0; i < Tile::rows; ++i) {
+        for (int j = 0; j < Tile::columns; ++j) {
+          REQUIRE(y[static_cast<std::size_t>(i * Tile::columns + j)] ==
+                  static_cast<float>(a.at(i, first + j)));
+        }
+      }
+    }
+  };
+  check(kernels::ProductTiles<float, Precision::float16>{});
+  check(kernels::ProductTiles<float, Precision::exact>{});
 }
 
 TEST_CASE("tiles for GPUs without tensor cores are as large, and have as many threads") {

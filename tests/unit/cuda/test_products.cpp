@@ -26,7 +26,8 @@ constexpr auto index(tf::Graph& g, int axis) {
       g, tf::index_along(g, tf::Shape<D...>::dims, axis).id);
 }
 
-/// Operands along rows, columns, both and neither; 16-bit results; two results of one product.
+/// Operands along rows, columns, both and neither; 16-bit results and operands; two results of one
+/// product.
 constexpr void epilogues(tf::Graph& g) {
   auto a = tf::placeholder<float, tf::batch, 9>(g, "a");
   auto b = tf::placeholder<float, 9, 70>(g, "b");
@@ -43,7 +44,7 @@ constexpr void epilogues(tf::Graph& g) {
   auto sum = (matmul(a, c) + bias).named("sum");
   tanh(sum).named("tanh");
   where(less(row, column), matmul(a, b * 2.0f), 0).named("upper");
-  matmul(half_a, half_b).named("half");
+  tf::matmul<float>(half_a, half_b).named("half");
   cast<tf::bfloat16>(matmul(a, b + c) * 0.5f).named("bfloat16");
   greater(matmul(a, b - c), 0).named("truth");
 }

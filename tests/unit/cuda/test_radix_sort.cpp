@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Sorts of rows that take one tile of a block or several, against std::sort.
+// Sorts of rows that take one tile of a block or several, and selections of their first elements,
+// against std::sort.
 
 #include "support/check_cuda.hpp"
 
@@ -27,6 +28,21 @@ constexpr void orders(tf::Graph& g) {
   tf::argsort<-1>(x).named("up");
   tf::argsort<-1>(x, {.descending = true}).named("down");
   tf::sort<-1>(x, {.descending = true}).named("values");
+  const auto none = tf::top_k<0>(x);
+  none.values.named("best0");
+  none.indices.named("places0");
+  const auto one = tf::top_k<1>(x);
+  one.values.named("best1");
+  one.indices.named("places1");
+  const auto few = tf::top_k<64>(x);
+  few.values.named("best64");
+  few.indices.named("places64");
+  const auto some = tf::top_k<1100>(x);
+  some.values.named("best1100");
+  some.indices.named("places1100");
+  const auto many = tf::top_k<4100>(x);
+  many.values.named("best4100");
+  many.indices.named("places4100");
 }
 /// Sums at indices, of which many are equal and some are skipped, in rows.
 constexpr void sums(tf::Graph& g) {
@@ -96,6 +112,26 @@ std::vector<T> elements(std::int64_t count, bool few) {
   return out;
 }
 
+/// The number of wrong elements and positions among the first K of each row, whose positions in
+/// order are given.
+template <std::int64_t K, tf::Text Best, tf::Text Places, class Session, class T>
+int wrong_among_first(Session& session, const std::vector<T>& x,
+                      const std::vector<std::int32_t>& order, std::int64_t length) {
+  if (length < K) return 0;
+  const auto [best, places] = session.template run<Best, Places>(tf::feed<"x">(x));
+  const std::int64_t rows = length == 0 ? 0 : static_cast<std::int64_t>(x.size()) / length;
+  int wrong = static_cast<std::int64_t>(best.size()) != (length == 0 ? 0 : rows * K);
+  for (std::int64_t row = 0; row < rows && wrong == 0; ++row) {
+    for (std::int64_t i = 0; i < K; ++i) {
+      const std::int32_t expected = order[static_cast<std::size_t>(row * length + i)];
+      wrong += places.data()[row * K + i] != expected;
+      wrong += std::memcmp(best.data() + row * K + i, x.data() + row * length + expected,
+                           sizeof(T)) != 0;
+    }
+  }
+  return wrong;
+}
+
 template <class T, int Rows>
 void check_orders(const std::vector<std::int64_t>& lengths) {
   INFO(tf::name_of(tf::dtype_of<T>));
@@ -109,6 +145,7 @@ void check_orders(const std::vector<std::int64_t>& lengths) {
       const auto [up, down, values] =
           session.template run<"up", "down", "values">(tf::feed<"x">(x));
       int wrong = 0;
+      std::vector<std::int32_t> orders_down;
       for (int row = 0; row < Rows; ++row) {
         const T* const of_row = x.data() + row * length;
         std::vector<std::int32_t> order(static_cast<std::size_t>(length));
@@ -127,8 +164,16 @@ void check_orders(const std::vector<std::int64_t>& lengths) {
           wrong += *got++ != expected;
           wrong += std::memcmp(value++, of_row + expected, sizeof(T)) != 0;
         }
+        orders_down.insert(orders_down.end(), order.begin(), order.end());
       }
       CHECK(wrong == 0);
+      CHECK(wrong_among_first<0, "best0", "places0">(session, x, orders_down, length) == 0);
+      CHECK(wrong_among_first<1, "best1", "places1">(session, x, orders_down, length) == 0);
+      CHECK(wrong_among_first<64, "best64", "places64">(session, x, orders_down, length) == 0);
+      CHECK(wrong_among_first<1100, "best1100", "places1100">(session, x, orders_down, length) ==
+            0);
+      CHECK(wrong_among_first<4100, "best4100", "places4100">(session, x, orders_down, length) ==
+            0);
     }
   }
 }
@@ -138,7 +183,7 @@ using SessionOn = tf::Session<Model, tf::inference, Target>;
 
 }  // namespace
 
-TEST_CASE("a GPU sorts long rows of all types by their digits") {
+TEST_CASE("a GPU sorts long rows of all types by their digits, and selects their first elements") {
   check_orders<std::uint8_t, 2>({300, 5000});
   check_orders<std::int16_t, 2>({300, 5000});
   check_orders<tf::float16, 2>({300, 5000});
@@ -152,6 +197,14 @@ TEST_CASE("a GPU sorts rows of any length") {
   check_orders<float, 1>({0,    1,    2,    255,  256,  257,  511,  512,  513,  1000,
                           1024, 1025, 2048, 2049, 4095, 4096, 4097, 8191, 8192, 8193});
   check_orders<float, 3>({100, 1000, 5000});
+}
+TEST_CASE("a GPU selects the first elements of many rows, and of rows that blocks divide") {
+  CHECK(tf::cuda_kernels::SelectShape(255, 8193, 64, 32).tiles == 3);
+  CHECK(tf::cuda_kernels::SelectShape(256, 8193, 64, 32).tiles == 1);
+  check_orders<std::int16_t, 260>({257});
+  check_orders<double, 2>({9000});
+  check_orders<std::int8_t, 1>({9001});
+  check_orders<tf::bfloat16, 3>({16401});
 }
 TEST_CASE("a GPU sorts many rows, and rows of more tiles than a warp's lanes") {
   check_orders<std::int8_t, 5000>({1});

@@ -63,9 +63,11 @@ struct kernel_of<ops::Concat> {
   /// Copies some rows of all parts, so that the result's lines are still in the cache.
   static void copy_short_parts(const KernelCall& call, const Tensor* in, const Tensor& out,
                                std::size_t axis) {
-    constexpr std::int64_t block = 256;
     const std::int64_t pitch = bytes_of_run(out, axis);
-    const std::int64_t rows = out.size() * size_of(out.dtype) / pitch;
+    const std::int64_t block = std::max<std::int64_t>(1, 8192 / pitch);
+    const std::int64_t size = out.size() * size_of(out.dtype);
+    const std::int64_t rows = size / pitch;
+    const bool streams = size >= streamed_bytes;
     const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / pitch);
     parallel(call, rows, grain, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t row = first; row < last; row += block) {
@@ -76,11 +78,12 @@ struct kernel_of<ops::Concat> {
           const std::int64_t bytes = bytes_of_run(*x, axis);
           if (bytes > 0 && x->data != out.data) {  // otherwise it is there already
             const std::byte* const from = static_cast<const std::byte*>(x->data) + row * bytes;
-            copy_short_runs({from, bytes}, {to, pitch}, count, bytes);
+            copy_short_runs({from, bytes}, {to, pitch}, count, bytes, streams);
           }
           to += bytes;
         }
       }
+      if (streams) end_streams();
     });
   }
 

@@ -10,6 +10,7 @@
 
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/product_loops.hpp"
+#include "typeflow/cpu/widened_operands.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
 #ifdef __AVX512BF16__
@@ -34,6 +35,16 @@ void finish_product(const KernelCall& call, std::int64_t matrix, const typename 
   }
 }
 
+/// For an operand of elements X; null if its kernels' loops read them as they are.
+template <class E, class X>
+constexpr const Widening<typename E::T>* widening() {
+  if constexpr (detail::is_half<X> && std::is_same_v<typename E::T, float>) {
+    return &WidenedOperand<X, typename E::Arch>::functions;
+  } else {
+    return nullptr;
+  }
+}
+
 /// The properties of a kernel of matrix products. The first bits of its variant are a Transposed.
 template <class E>
 ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
@@ -44,11 +55,14 @@ ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
           .count = E::matrix_count(extents),
           .part_of_a = &E::template part<0>,
           .part_of_b = &E::template part<1>,
-          .finish = &finish_product<E>};
+          .finish = &finish_product<E>,
+          .wide_a = widening<E, typename E::template Operand<0>>(),
+          .wide_b = widening<E, typename E::template Operand<1>>()};
 }
 
 template <>
 struct contraction_of<ops::MatMul> {
+  static constexpr bool widens = true;
   template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
 #ifdef __AVX512BF16__
@@ -64,7 +78,7 @@ struct contraction_of<ops::MatMul> {
   static void run(const KernelCall& call) {
 #ifdef __AVX512BF16__
     if constexpr (has_pairs<E>) {
-      if (BFloat16Pairs<typename E::Arch>::fits(call.extents)) {
+      if (Rule<E>::fits(call.extents)) {
         Pairs<E>::run(call, product_kernel<E>(call.extents));
         return;
       }
@@ -82,7 +96,10 @@ struct contraction_of<ops::MatMul> {
                                     std::is_same_v<typename E::T, float> && E::Tile::lanes == 16;
 #ifdef __AVX512BF16__
   template <class E>
-  using Pairs = PackedProducts<BFloat16Pairs<typename E::Arch>>;
+  using Rule = BFloat16Pairs<typename E::template Operand<0>, typename E::template Operand<1>,
+                             typename E::Arch>;
+  template <class E>
+  using Pairs = PackedProducts<Rule<E>>;
 #endif
 };
 

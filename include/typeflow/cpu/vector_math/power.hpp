@@ -7,6 +7,9 @@
 //
 // log(2^n m) = n log 2 + log((1 + s) / (1 - s)), s = (m - 1) / (m + 1), and the second logarithm is
 // 2 s + s^3 (2/3 + s^2 p(s^2)).
+//
+// Squares, cubes, roots and inverses are computed as such, by each element's exponent. A register
+// of such exponents, as of one for all elements, needs no logarithm.
 
 #include "typeflow/cpu/vector_math/exponential.hpp"
 #include "typeflow/cpu/vector_math/logarithm.hpp"
@@ -36,6 +39,12 @@ struct Powers : VectorBase<T, A> {
   using typename Base::V;
 
   TYPEFLOW_INLINE static V pow(const V& a, const V& b) {
+    const Simple simple = simple_power(a, b);
+    if (xsimd::all(simple.is_known)) return simple.power;
+    return select(simple.is_known, simple.power, any_power(a, b));
+  }
+
+  TYPEFLOW_INLINE static V any_power(const V& a, const V& b) {
     if constexpr (std::is_same_v<T, float>) {
       return with_sign(a, b, in_double(a, b));
     } else {
@@ -68,6 +77,53 @@ struct Powers : VectorBase<T, A> {
   using X = ExponentialConstants<T>;
   using Sum = typename Base::Sum;
   static constexpr double ln2 = 0.693147180559945309;
+
+  struct Simple {
+    V power;
+    xsimd::batch_bool<T, A> is_known;
+  };
+  TYPEFLOW_INLINE static Simple simple_power(const V& a, const V& b) {
+    const auto inverse = b == V(T(-1));
+    const auto root = b == V(T(0.5));
+    Simple y{a * a, (b == V(T(2))) | inverse | root};
+    if (xsimd::any(inverse)) y.power = select(inverse, V(T(1)) / a, y.power);
+    if (xsimd::any(root)) {  // of -0 it is 0, of -infinity infinity
+      const V positive = select(a == V(-Base::infinity), V(Base::infinity), a);
+      y.power = select(root, Base::magnitude(xsimd::sqrt(positive)), y.power);
+    }
+    // The others where no part of what they need is too small or too large.
+    constexpr T most = sizeof(T) == 4 ? T(0x1p40) : T(0x1p300);
+    const V size = Base::magnitude(a);
+    const auto precise = (size >= V(1 / most)) & (size <= V(most));
+    const auto cube = (b == V(T(3))) & (precise | (a == V(T(0))));
+    if (xsimd::any(cube)) y.power = select(cube, cubed(a), y.power);
+    const auto inverse_square = b == V(T(-2));
+    const auto inverse_other = (inverse_square | (b == V(T(-0.5)))) & precise;
+    if (xsimd::any(inverse_other)) {
+      y.power = select(inverse_other, inverse_of(inverse_square, a), y.power);
+    }
+    y.is_known = y.is_known | cube | inverse_other;
+    return y;
+  }
+  /// What the square and its product lost by rounding is added.
+  TYPEFLOW_INLINE static V cubed(const V& a) {
+    const Sum square = Base::exact_product(a, a);
+    const Sum product = Base::exact_product(square.high, a);
+    const V y = product.high + cpu_kernels::fma(square.low, a, product.low);
+    return y | Base::sign_of(a);  // -0 is lost, too
+  }
+  /// The inverse of a^2, or of the root of a, as a sum.
+  TYPEFLOW_INLINE static V inverse_of(const xsimd::batch_bool<T, A>& square, const V& a) {
+    const Sum squared = Base::exact_product(a, a);
+    const V root = xsimd::sqrt(a);
+    const Sum back = Base::exact_product(root, root);
+    const V lost = ((a - back.high) - back.low) * (V(T(0.5)) / root);
+    const V high = select(square, squared.high, root);
+    const V inverse = V(T(1)) / high;
+    const Sum one = Base::exact_product(inverse, high);
+    const V rest = ((V(T(1)) - one.high) - one.low) - inverse * select(square, squared.low, lost);
+    return cpu_kernels::fma(inverse, rest, inverse);
+  }
 
   TYPEFLOW_INLINE static V in_double(const V& a, const V& b) {
     using P = Powers<double, A>;

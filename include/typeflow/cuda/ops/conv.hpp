@@ -118,6 +118,7 @@ struct PaddedImage {
 /// its elements are the channels of the taps.
 template <class T>
 struct WindowRows {
+  using Element = T;
   static constexpr bool along_depth = true;
   static constexpr bool has_padding = true;
   using Line = typename PaddedImage<T>::Pixel;  ///< the first tap's, possibly outside
@@ -168,6 +169,7 @@ struct WindowRows {
 /// The weights of some taps, with channels as columns: operand b of ConvInputGradient.
 template <class T>
 struct TapColumns {
+  using Element = T;
   static constexpr bool along_depth = true;
   static constexpr bool has_padding = false;
   using Line = const T*;
@@ -215,6 +217,7 @@ struct TapColumns {
 /// channel at a tap, its elements are the places.
 template <class T>
 struct PixelRows {
+  using Element = T;
   static constexpr bool along_depth = false;
   static constexpr bool has_padding = true;
   using Line = typename PaddedImage<T>::Pixel;  ///< a tap's distance from a place
@@ -264,33 +267,33 @@ struct PixelRows {
 
 template <>
 struct contraction_of<ops::Conv> {
-  template <class T, unsigned>
+  template <class A, class B, unsigned>
   struct Operands : ProductOperands {
-    WindowRows<T> a;
-    MatrixSource<T, false> b;
+    WindowRows<A> a;
+    MatrixSource<B, false> b;
   };
   static ProductSize size(const std::int64_t* extents) {
     const ConvSizes z(extents);
     return {extents[ir::ContractionExtents::rows], z.of_y, z.taps * z.of_x, z.groups};
   }
-  template <class T, unsigned Variant, class F>
+  template <class A, class B, unsigned Variant, class F>
   static void each_product(const ops::Conv& op, const KernelCall& call, const F& launch) {
     const ConvSizes z(call.extents);
     check_size(size(call.extents));
     GatherAxis axes[3];
     for (int i = 0; i < 3; ++i) axes[i] = forward_axis(op.window.axis(i), op.image[i]);
-    launch(Operands<T, Variant>{{size(call.extents)},
-                                {call.operand<const T>(0), axes, z.samples, z.channels, z.of_x},
-                                {call.operand<const T>(1), z.of_y, z.of_y, z.filters, z.of_y}});
+    launch(Operands<A, B, Variant>{{size(call.extents)},
+                                   {call.operand<const A>(0), axes, z.samples, z.channels, z.of_x},
+                                   {call.operand<const B>(1), z.of_y, z.of_y, z.filters, z.of_y}});
   }
 };
 
 template <>
 struct contraction_of<ops::ConvInputGradient> {
-  template <class T, unsigned>
+  template <class A, class B, unsigned>
   struct Operands : ProductOperands {
-    WindowRows<T> a;
-    TapColumns<T> b;
+    WindowRows<A> a;
+    TapColumns<B> b;
     bool is_whole;  ///< there is one phase
     std::int32_t first_place[3];
     std::int32_t place_step[3];
@@ -312,7 +315,7 @@ struct contraction_of<ops::ConvInputGradient> {
     using Extents = ir::ContractionExtents;
     return {extents[Extents::rows], z.of_x, extents[Extents::depth], z.groups};
   }
-  template <class T, unsigned Variant, class F>
+  template <class A, class B, unsigned Variant, class F>
   static void each_product(const ops::ConvInputGradient& op, const KernelCall& call,
                            const F& launch) {
     const ConvSizes z(call.extents);
@@ -327,13 +330,14 @@ struct contraction_of<ops::ConvInputGradient> {
         axes[i] = backward_axis(op.window.axis(i), op.image[i], of_axis[i]);
       }
       const std::int64_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
-      Operands<T, Variant> operands{{{}},
-                                    {call.operand<const T>(0), axes, z.samples, z.filters, z.of_y},
-                                    {call.operand<const T>(1), axes, op.window, z},
-                                    phases == 1,
-                                    {},
-                                    {},
-                                    {}};
+      Operands<A, B, Variant> operands{
+          {{}},
+          {call.operand<const A>(0), axes, z.samples, z.filters, z.of_y},
+          {call.operand<const B>(1), axes, op.window, z},
+          phases == 1,
+          {},
+          {},
+          {}};
       operands.size = {operands.a.lines, z.of_x, taps * z.of_y, z.groups};
       for (int i = 0; i < 3; ++i) {
         operands.first_place[i] = static_cast<std::int32_t>(axes[i].first_place);
@@ -347,24 +351,24 @@ struct contraction_of<ops::ConvInputGradient> {
 
 template <>
 struct contraction_of<ops::ConvFilterGradient> {
-  template <class T, unsigned>
+  template <class A, class B, unsigned>
   struct Operands : ProductOperands {
-    PixelRows<T> a;
-    MatrixSource<T, false> b;
+    PixelRows<A> a;
+    MatrixSource<B, false> b;
   };
   static ProductSize size(const std::int64_t* extents) {
     const ConvSizes z(extents);
     using Extents = ir::ContractionExtents;
     return {extents[Extents::rows], z.of_y, extents[Extents::depth], z.groups};
   }
-  template <class T, unsigned Variant, class F>
+  template <class A, class B, unsigned Variant, class F>
   static void each_product(const ops::ConvFilterGradient& op, const KernelCall& call,
                            const F& launch) {
     const ConvSizes z(call.extents);
     check_size(size(call.extents));
-    launch(Operands<T, Variant>{{size(call.extents)},
-                                {call.operand<const T>(0), op, z},
-                                {call.operand<const T>(1), z.of_y, z.of_y, z.filters, z.of_y}});
+    launch(Operands<A, B, Variant>{{size(call.extents)},
+                                   {call.operand<const A>(0), op, z},
+                                   {call.operand<const B>(1), z.of_y, z.of_y, z.filters, z.of_y}});
   }
 };
 

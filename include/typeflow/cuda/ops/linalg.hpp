@@ -5,6 +5,7 @@
 // by a block of threads for each matrix.
 //
 // Matrices with NaN, singular ones and empty ones have the results that they have on the processor.
+// `chosen` of a kernel's run() is each_matrix's, for libraries that leave matrices to it.
 // A matrix that is an error gets NaN for a result, too, so that kernels that follow find numbers.
 
 #include <cmath>
@@ -160,7 +161,7 @@ struct SolveMatrix {
 
 template <class T>
 void solve_matrices(const KernelCall& call, const Tensor& a, const Tensor* b, const Tensor& x,
-                    bool transposed) {
+                    bool transposed, const int* chosen) {
   const MatrixExtents of_a(a);
   const MatrixExtents of_x(x);
   if (of_x.count * of_x.size() == 0) return;
@@ -170,7 +171,8 @@ void solve_matrices(const KernelCall& call, const Tensor& a, const Tensor* b, co
       square_room(of_a.rows),
       SolveMatrix<T>{static_cast<const T*>(a.data),
                      b == nullptr ? nullptr : static_cast<const T*>(b->data),
-                     static_cast<T*>(x.data), of_a.rows, of_x.columns, transposed, found});
+                     static_cast<T*>(x.data), of_a.rows, of_x.columns, transposed, found},
+      chosen);
   report_first_matrix(call, found);
 }
 
@@ -179,8 +181,8 @@ struct kernel_of<ops::MatrixInverse> {
   static std::int64_t workspace(const Tensor* in, const Tensor*) { return square_workspace(*in); }
   template <class T>
   static void run(const ops::MatrixInverse&, const Tensor* in, const Tensor* out,
-                  const KernelCall& call) {
-    solve_matrices<T>(call, *in, nullptr, *out, false);
+                  const KernelCall& call, const int* chosen = nullptr) {
+    solve_matrices<T>(call, *in, nullptr, *out, false, chosen);
   }
 };
 template <>
@@ -188,8 +190,8 @@ struct kernel_of<ops::MatrixSolve> {
   static std::int64_t workspace(const Tensor* in, const Tensor*) { return square_workspace(*in); }
   template <class T>
   static void run(const ops::MatrixSolve& op, const Tensor* in, const Tensor* out,
-                  const KernelCall& call) {
-    solve_matrices<T>(call, in[0], &in[1], *out, op.transposed != 0);
+                  const KernelCall& call, const int* chosen = nullptr) {
+    solve_matrices<T>(call, in[0], &in[1], *out, op.transposed != 0, chosen);
   }
 };
 
@@ -237,7 +239,8 @@ struct kernel_of<ops::MatrixTriangularSolve> {
         call, of_x.count, threads_for_elements(of_x.size()), 0,
         SolveTriangle<T>{static_cast<const T*>(in[0].data), static_cast<const T*>(in[1].data),
                          static_cast<T*>(out->data), of_x.rows, of_x.columns, lower != transposed,
-                         transposed, found});
+                         transposed, found},
+        nullptr);
     report_first_matrix(call, found);
   }
 };
@@ -300,10 +303,12 @@ struct DetermineMatrix {
 };
 
 template <class T>
-void determine_matrices(const KernelCall& call, const Tensor& a, T* determinant, T* sign, T* log) {
+void determine_matrices(const KernelCall& call, const Tensor& a, T* determinant, T* sign, T* log,
+                        const int* chosen) {
   const MatrixExtents e(a);
   each_matrix<T>(call, e.count, threads_for_elements(e.size()), square_room(e.rows),
-                 DetermineMatrix<T>{static_cast<const T*>(a.data), determinant, sign, log, e.rows});
+                 DetermineMatrix<T>{static_cast<const T*>(a.data), determinant, sign, log, e.rows},
+                 chosen);
 }
 
 template <>
@@ -311,8 +316,8 @@ struct kernel_of<ops::MatrixDeterminant> {
   static std::int64_t workspace(const Tensor* in, const Tensor*) { return square_workspace(*in); }
   template <class T>
   static void run(const ops::MatrixDeterminant&, const Tensor* in, const Tensor* out,
-                  const KernelCall& call) {
-    determine_matrices<T>(call, *in, static_cast<T*>(out->data), nullptr, nullptr);
+                  const KernelCall& call, const int* chosen = nullptr) {
+    determine_matrices<T>(call, *in, static_cast<T*>(out->data), nullptr, nullptr, chosen);
   }
 };
 template <>
@@ -320,9 +325,9 @@ struct kernel_of<ops::LogDeterminant> {
   static std::int64_t workspace(const Tensor* in, const Tensor*) { return square_workspace(*in); }
   template <class T>
   static void run(const ops::LogDeterminant&, const Tensor* in, const Tensor* out,
-                  const KernelCall& call) {
+                  const KernelCall& call, const int* chosen = nullptr) {
     determine_matrices<T>(call, *in, nullptr, static_cast<T*>(out[0].data),
-                          static_cast<T*>(out[1].data));
+                          static_cast<T*>(out[1].data), chosen);
   }
 };
 
@@ -365,13 +370,15 @@ template <>
 struct kernel_of<ops::Lu> {
   static std::int64_t workspace(const Tensor* in, const Tensor*) { return square_workspace(*in); }
   template <class T>
-  static void run(const ops::Lu&, const Tensor* in, const Tensor* out, const KernelCall& call) {
+  static void run(const ops::Lu&, const Tensor* in, const Tensor* out, const KernelCall& call,
+                  const int* chosen = nullptr) {
     const MatrixExtents e(*in);
     if (e.size() == 0) return;
     each_matrix<T>(
         call, e.count, threads_for_elements(e.size()), square_room(e.rows),
         LuMatrix<T>{static_cast<const T*>(in->data), static_cast<T*>(out[0].data),
-                    static_cast<T*>(out[1].data), static_cast<std::int32_t*>(out[2].data), e.rows});
+                    static_cast<T*>(out[1].data), static_cast<std::int32_t*>(out[2].data), e.rows},
+        chosen);
   }
 };
 
@@ -416,14 +423,15 @@ template <>
 struct kernel_of<ops::Cholesky> {
   static std::int64_t workspace(const Tensor* in, const Tensor*) { return square_workspace(*in); }
   template <class T>
-  static void run(const ops::Cholesky&, const Tensor* in, const Tensor* out,
-                  const KernelCall& call) {
+  static void run(const ops::Cholesky&, const Tensor* in, const Tensor* out, const KernelCall& call,
+                  const int* chosen = nullptr) {
     const MatrixExtents e(*in);
     if (e.count * e.size() == 0) return;
     Failure* const found = matrix_record(call);
     each_matrix<T>(call, e.count, threads_for_elements(e.size()), square_room(e.rows),
                    CholeskyMatrix<T>{static_cast<const T*>(in->data), static_cast<T*>(out->data),
-                                     e.rows, found});
+                                     e.rows, found},
+                   chosen);
     report_first_matrix(call, found);
   }
 };

@@ -10,12 +10,12 @@ namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
 template <>
 struct contraction_of<ops::MatMul> {
-  template <class T, unsigned Variant>
+  template <class A, class B, unsigned Variant>
   struct Operands : ProductOperands {
     static constexpr bool transposed_a = (Variant & 1u) != 0;
     static constexpr bool transposed_b = (Variant & 2u) != 0;
-    MatrixSource<T, !transposed_a> a;
-    MatrixSource<T, transposed_b> b;
+    MatrixSource<A, !transposed_a> a;
+    MatrixSource<B, transposed_b> b;
   };
   static constexpr bool of_bfloat16(unsigned variant) {
     return (variant & ops::MatMul::of_bfloat16) != 0;
@@ -24,15 +24,15 @@ struct contraction_of<ops::MatMul> {
     using Extents = ir::ContractionExtents;
     return {extents[Extents::rows], extents[Extents::columns], extents[Extents::depth], 1};
   }
-  template <class T, unsigned Variant, class F>
+  template <class A, class B, unsigned Variant, class F>
   static void each_product(const ops::MatMul&, const KernelCall& call, const F& launch) {
     const ProductSize z = size(call.extents);
-    using O = Operands<T, Variant>;
+    using O = Operands<A, B, Variant>;
     const std::int64_t next_to_a = O::transposed_a ? z.rows : z.depth;
     const std::int64_t next_to_b = O::transposed_b ? z.depth : z.columns;
     launch(O{{z},
-             {call.operand<const T>(0), z.rows, next_to_a, next_to_a, z.rows * z.depth},
-             {call.operand<const T>(1), z.columns, next_to_b, next_to_b, z.depth * z.columns}});
+             {call.operand<const A>(0), z.rows, next_to_a, next_to_a, z.rows * z.depth},
+             {call.operand<const B>(1), z.columns, next_to_b, next_to_b, z.depth * z.columns}});
   }
 };
 

@@ -4,7 +4,8 @@
 // Kernels of linalg/qr.hpp, eig.hpp and svd.hpp: Householder's reflections, and Jacobi's rotations,
 // of which a round has one for each pair of columns. A warp takes a column or a pair.
 //
-// Matrices with NaN or infinity have the results that they have on the processor.
+// Matrices with NaN or infinity have the results that they have on the processor. `chosen` of a
+// kernel's run() is each_matrix's, for libraries that leave matrices to it.
 
 #include <cmath>
 #include <cstdint>
@@ -128,12 +129,14 @@ struct kernel_of<ops::Qr> {
     return matrix_workspace(in->dtype, e.count, qr_room(e.rows, e.columns));
   }
   template <class T>
-  static void run(const ops::Qr&, const Tensor* in, const Tensor* out, const KernelCall& call) {
+  static void run(const ops::Qr&, const Tensor* in, const Tensor* out, const KernelCall& call,
+                  const int* chosen = nullptr) {
     const MatrixExtents e(*in);
     if (e.size() == 0) return;
     each_matrix<T>(call, e.count, threads_for_columns(e.columns), qr_room(e.rows, e.columns),
                    QrMatrix<T>{static_cast<const T*>(in->data), static_cast<T*>(out[0].data),
-                               static_cast<T*>(out[1].data), e.rows, e.columns});
+                               static_cast<T*>(out[1].data), e.rows, e.columns},
+                   chosen);
   }
 };
 
@@ -299,13 +302,14 @@ struct kernel_of<ops::SelfAdjointEig> {
   }
   template <class T>
   static void run(const ops::SelfAdjointEig&, const Tensor* in, const Tensor* out,
-                  const KernelCall& call) {
+                  const KernelCall& call, const int* chosen = nullptr) {
     const MatrixExtents e(*in);
     if (e.count * e.size() == 0) return;
     Failure* const found = matrix_record(call);
     each_matrix<T>(call, e.count, threads_for_columns(e.columns / 2), eig_room(e.rows),
                    EigMatrix<T>{static_cast<const T*>(in->data), static_cast<T*>(out[0].data),
-                                static_cast<T*>(out[1].data), e.rows, found});
+                                static_cast<T*>(out[1].data), e.rows, found},
+                   chosen);
     report_first_matrix(call, found);
   }
 };
@@ -476,7 +480,8 @@ struct kernel_of<ops::Svd> {
     return matrix_workspace(in->dtype, e.count, svd_room(e.rows, e.columns));
   }
   template <class T>
-  static void run(const ops::Svd&, const Tensor* in, const Tensor* out, const KernelCall& call) {
+  static void run(const ops::Svd&, const Tensor* in, const Tensor* out, const KernelCall& call,
+                  const int* chosen = nullptr) {
     const MatrixExtents e(*in);
     if (e.count * e.size() == 0) return;
     Failure* const found = matrix_record(call);
@@ -484,7 +489,8 @@ struct kernel_of<ops::Svd> {
                    svd_room(e.rows, e.columns),
                    SvdMatrix<T>{static_cast<const T*>(in->data), static_cast<T*>(out[0].data),
                                 static_cast<T*>(out[1].data), static_cast<T*>(out[2].data), e.rows,
-                                e.columns, found});
+                                e.columns, found},
+                   chosen);
     report_first_matrix(call, found);
   }
 };

@@ -34,40 +34,78 @@ constexpr bool swaps_last(const Transpose& op, int rank) {
   return op.permutation[rank - 1] == rank - 2;
 }
 
-/// A product y without movements in front: a transpose of matrices becomes a flag, and the axes
-/// before the matrices broadcast anyway.
+/// Whether a kernel that widens the matrices as it packs them does so for less than a pass costs.
+/// Processors do not pack many small matrices.
+constexpr bool packs(const AnyExpr& x) {
+  const Dims& dims = x.dims();
+  const Extent rows = dims.extent[dims.rank - 2];
+  const Extent columns = dims.extent[dims.rank - 1];
+  const bool is_small = dims.rank > 2 && rows >= 0 && columns >= 0 && rows * columns < 1024;
+  return !is_small || x.graph->device.kind == DeviceKind::gpu;
+}
+
+/// A product y without movements in front: a transpose of matrices becomes a flag, the axes before
+/// the matrices broadcast anyway, and 16-bit operands are widened as they are read.
 template <class O>
 constexpr AnyExpr without_moves(O op, const AnyExpr& a, const AnyExpr& b, const AnyExpr& y) {
-  const auto is_moved = [](const AnyExpr& x) {
-    return made_by<Transpose>(x) || made_by<BroadcastTo>(x);
-  };
-  if (!is_moved(a) && !is_moved(b)) return y;
   std::array sides{a, b};
   bool changed = false;
   for (unsigned i = 0; i < 2; ++i) {
-    const AnyExpr side = sides[i];
-    if (made_by<Transpose>(side)) {
-      const AnyExpr x = input_of(side, 0);
-      if (!swaps_last(operation_of<Transpose>(side), x.dims().rank)) continue;
-      op.transposed ^= 1u << i;
-      sides[i] = x;
-    } else if (made_by<BroadcastTo>(side)) {
-      sides[i] = input_of(side, 0);
+    while (true) {
+      const AnyExpr side = sides[i];
+      if (made_by<Transpose>(side)) {
+        sides[i] = input_of(side, 0);
+        if (!swaps_last(operation_of<Transpose>(side), side.dims().rank)) {
+          sides[i] = side;
+          break;
+        }
+        op.transposed ^= 1u << i;
+      } else if (made_by<BroadcastTo>(side)) {
+        sides[i] = input_of(side, 0);
+      } else {
+        if (packs(side)) sides[i] = without_widening(side);
+        if (sides[i].id == side.id) break;
+      }
       if (matrix_product(sides[0].dims(), op.a(), sides[1].dims(), op.b()) != y.dims()) {
         sides[i] = side;
-        continue;
+        break;
       }
-    } else {
-      continue;
+      changed = true;
     }
-    changed = true;
   }
   if (!changed) return y;
   const Id ids[] = {sides[0].id, sides[1].id};
   return add_node(*y.graph, op, ids, 2, Type(y.dtype(), y.dims()));
 }
 
-/// For float and double.
+/// Interprets a product. Calls element(i, each) for every element i of the result; each(f) calls
+/// f(x, y) for the elements of a and b that are multiplied for it, in the order of the depth.
+template <class O, class F>
+void each_sum(const O& op, const InterpretCall& call, const F& element) {
+  const Dims& a = call.inputs[0]->dims;
+  const Dims& b = call.inputs[1]->dims;
+  const Dims& y = call.outputs[0].dims;
+  const Dims matrices = without_last(y, 2);
+  const std::int64_t rows = y.extent[y.rank - 2];
+  const std::int64_t columns = y.extent[y.rank - 1];
+  const std::int64_t depth = a.extent[a.rank - (op.a() ? 2 : 1)];
+  for (std::int64_t m = 0; m < count_of(matrices).coefficient; ++m) {
+    const std::int64_t of_a = broadcast_index(m, matrices, without_last(a, 2)) * depth * rows;
+    const std::int64_t of_b = broadcast_index(m, matrices, without_last(b, 2)) * depth * columns;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        element((m * rows + i) * columns + j, [&](const auto& f) {
+          for (std::int64_t k = 0; k < depth; ++k) {
+            f(of_a + (op.a() ? k * rows + i : i * depth + k),
+              of_b + (op.b() ? j * depth + k : k * columns + j));
+          }
+        });
+      }
+    }
+  }
+}
+
+/// For float and double. Float products have 16-bit operands, too, which their kernels widen.
 struct MatMul : contraction {
   static constexpr std::string_view name = "MatMul";
   static constexpr bool whole_rows = false;
@@ -81,10 +119,11 @@ struct MatMul : contraction {
   static constexpr bool takes(DType type) {
     return type == DType::float32 || type == DType::float64;
   }
+  static constexpr bool multiplies(DType a, DType b, DType y) { return has_wide_sums(a, b, y); }
   static constexpr Type infer(MatMul op, const Type& a, const Type& b) {
-    return {a.dtype, a.dtype == b.dtype && takes(a.dtype)
-                         ? matrix_product(a.dims, op.a(), b.dims, op.b())
-                         : no_dims};
+    const DType y = sums_of(a.dtype, b.dtype);
+    return {y, multiplies(a.dtype, b.dtype, y) ? matrix_product(a.dims, op.a(), b.dims, op.b())
+                                               : no_dims};
   }
   static constexpr std::array<AnyExpr, 2> gradient(MatMul op, auto a, auto b, auto, auto dy) {
     const bool ta = op.a();
@@ -95,7 +134,7 @@ struct MatMul : contraction {
     const auto multiply = [&](const AnyExpr& x, const AnyExpr& other, bool tx, bool ty) {
       return product(x, other, tx, ty, narrow);
     };
-    const auto da = ta ? multiply(b, dy, tb, true) : multiply(dy, b, false, !tb);
+    const AnyExpr da = ta ? multiply(b, dy, tb, true) : multiply(dy, b, false, !tb);
     if (!ta && dy.dims().rank > 2 && squeezed(without_last(b.dims(), 2)).rank == 0) {
       // With one b for all matrices: one product over the rows of all a's, instead of a sum of
       // products.
@@ -137,32 +176,22 @@ struct MatMul : contraction {
     const Dims b = op.b() ? Dims{2, {columns, depth}} : Dims{2, {depth, columns}};
     return {a, b, Dims{2, {rows, columns}}};
   }
+  static constexpr std::int64_t elements(int operand, const std::int64_t*, std::int64_t rows,
+                                         std::int64_t columns, std::int64_t depth) {
+    return checked_product(operand == 0 ? rows : columns, depth);
+  }
   static constexpr AnyExpr simplify(MatMul op, auto a, auto b, auto y) {
     return without_moves(op, a, b, y);
   }
   static void interpret(InterpretCall& call) {
-    const MatMul op = decode<MatMul>(call.graph, call.node);
     const HostTensor& a = *call.inputs[0];
     const HostTensor& b = *call.inputs[1];
-    HostTensor& y = call.outputs[0];
-    const Dims matrices = without_last(y.dims, 2);
-    const std::int64_t rows = y.dims.extent[y.dims.rank - 2];
-    const std::int64_t columns = y.dims.extent[y.dims.rank - 1];
-    const std::int64_t depth = a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)];
-    for (std::int64_t m = 0; m < count_of(matrices).coefficient; ++m) {
-      const std::int64_t of_a = broadcast_index(m, matrices, without_last(a.dims, 2)) * depth;
-      const std::int64_t of_b = broadcast_index(m, matrices, without_last(b.dims, 2)) * depth;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        for (std::int64_t j = 0; j < columns; ++j) {
+    each_sum(
+        decode<MatMul>(call.graph, call.node), call, [&](std::int64_t i, const auto& each_product) {
           double total = 0;
-          for (std::int64_t k = 0; k < depth; ++k) {
-            total += a.value(of_a * rows + (op.a() ? k * rows + i : i * depth + k)) *
-                     b.value(of_b * columns + (op.b() ? j * depth + k : k * columns + j));
-          }
-          y.set((m * rows + i) * columns + j, total);
-        }
-      }
-    }
+          each_product([&](std::int64_t x, std::int64_t y) { total += a.value(x) * b.value(y); });
+          call.outputs[0].set(i, total);
+        });
   }
 
   /// matmul; `narrow` if all elements of both operands are numbers of bfloat16.
@@ -170,8 +199,9 @@ struct MatMul : contraction {
                                    bool narrow) {
     const MatMul op{{}, (ta ? 1u : 0u) | (tb ? 2u : 0u) | (narrow ? of_bfloat16 : 0u)};
     const Id ids[] = {a.id, b.id};
-    return add_node(*a.graph, op, ids, 2,
-                    Type(a.dtype(), matrix_product(a.dims(), ta, b.dims(), tb)));
+    return add_node(
+        *a.graph, op, ids, 2,
+        Type(sums_of(a.dtype(), b.dtype()), matrix_product(a.dims(), ta, b.dims(), tb)));
   }
 
   /// (..., M,N) as (...*M, N); none if the product is no extent.

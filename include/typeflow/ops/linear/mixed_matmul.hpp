@@ -46,28 +46,15 @@ struct IntegerMatMul : contraction {
     return without_moves(op, a, b, y);
   }
   static void interpret(InterpretCall& call) {
-    const IntegerMatMul op = decode<IntegerMatMul>(call.graph, call.node);
     const HostTensor& a = *call.inputs[0];
     const HostTensor& b = *call.inputs[1];
-    HostTensor& y = call.outputs[0];
-    const Dims matrices = without_last(y.dims, 2);
-    const std::int64_t rows = y.dims.extent[y.dims.rank - 2];
-    const std::int64_t columns = y.dims.extent[y.dims.rank - 1];
-    const std::int64_t depth = a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)];
-    for (std::int64_t m = 0; m < count_of(matrices).coefficient; ++m) {
-      const std::int64_t of_a = broadcast_index(m, matrices, without_last(a.dims, 2)) * depth;
-      const std::int64_t of_b = broadcast_index(m, matrices, without_last(b.dims, 2)) * depth;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        for (std::int64_t j = 0; j < columns; ++j) {
-          std::int64_t total = 0;
-          for (std::int64_t k = 0; k < depth; ++k) {
-            total += a[of_a * rows + (op.a() ? k * rows + i : i * depth + k)].integer *
-                     b[of_b * columns + (op.b() ? j * depth + k : k * columns + j)].integer;
-          }
-          y[(m * rows + i) * columns + j] = {0, static_cast<std::int32_t>(total)};
-        }
-      }
-    }
+    each_sum(decode<IntegerMatMul>(call.graph, call.node), call,
+             [&](std::int64_t i, const auto& each_product) {
+               std::int64_t total = 0;
+               each_product(
+                   [&](std::int64_t x, std::int64_t y) { total += a[x].integer * b[y].integer; });
+               call.outputs[0][i] = {0, static_cast<std::int32_t>(total)};
+             });
   }
 };
 

@@ -18,6 +18,15 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace ops {
 
+/// A contraction y that reads 16-bit operands in place, if a or b is widened from one.
+template <class O>
+constexpr AnyExpr without_widening(const O& op, const AnyExpr& a, const AnyExpr& b,
+                                   const AnyExpr& y) {
+  const Id ids[] = {typeflow::without_widening(a).id, typeflow::without_widening(b).id};
+  if (ids[0] == a.id && ids[1] == b.id) return y;
+  return add_node(*y.graph, op, ids, 2, Type(y.dtype(), y.dims()));
+}
+
 /// The attributes of convolutions. Axes are depth, height and width, as in WindowAttributes.
 struct ConvAttributes {
   WindowAttributes window;
@@ -58,19 +67,31 @@ struct ConvAttributes {
   constexpr bool divides(Extent channels, Extent filters) const {
     return channels > 0 && filters > 0 && channels % groups == 0 && filters % groups == 0;
   }
-  static constexpr bool takes(DType a, DType b) {
-    return a == b && (a == DType::float32 || a == DType::float64);
-  }
+  static constexpr bool takes(DType a, DType b) { return has_wide_sums(a, b, sums_of(a, b)); }
   /// The further extents for kernels.
   constexpr Contraction contraction_of(Extent samples, Extent channels, Extent filters) const {
     Contraction c;
-    c.further = 5;
+    c.further = 7;
     c.extents[0] = samples;
     c.extents[1] = channels;
     c.extents[2] = filters;
     c.extents[3] = groups;
     c.extents[4] = taps();
+    c.extents[5] = image_size();
+    c.extents[6] = place_count();
     return c;
+  }
+
+  // Elements of the three tensors, by these extents.
+
+  static constexpr std::int64_t elements_of_x(const std::int64_t* further) {
+    return checked_product(checked_product(further[0], further[5]), further[1]);
+  }
+  static constexpr std::int64_t elements_of_w(const std::int64_t* further) {
+    return checked_product(checked_product(further[4], further[1] / further[3]), further[2]);
+  }
+  static constexpr std::int64_t elements_of_y(const std::int64_t* further) {
+    return checked_product(checked_product(further[0], further[6]), further[2]);
   }
 
   /// Calls f(x, w, y) for all products of an element of x and one of w, with their positions and
@@ -122,6 +143,7 @@ struct ConvAttributes {
 /// (N,H,W,C) x (KH,KW,C/groups,F) -> (N,H',W',F); likewise for one or three axes.
 struct Conv : contraction, ConvAttributes {
   static constexpr std::string_view name = "Conv";
+  static constexpr bool multiplies(DType a, DType b, DType y) { return has_wide_sums(a, b, y); }
   static constexpr Type infer(const Conv& op, const Type& x, const Type& w) {
     const Extent channels = x.dims.extent[op.rank + 1];
     const Extent filters = w.dims.extent[op.rank + 1];
@@ -129,7 +151,7 @@ struct Conv : contraction, ConvAttributes {
                       w.dims.rank == op.rank + 2 && op.divides(channels, filters) &&
                       x.dims == op.x(x.dims.extent[0], channels) &&
                       w.dims == op.w(channels, filters);
-    return {x.dtype, fits ? op.y(x.dims.extent[0], filters) : no_dims};
+    return {sums_of(x.dtype, w.dtype), fits ? op.y(x.dims.extent[0], filters) : no_dims};
   }
   static constexpr Contraction describe(const Conv& op, const Type& x, const Type& w, const Type&) {
     const Extent channels = x.dims.extent[op.rank + 1];
@@ -142,6 +164,13 @@ struct Conv : contraction, ConvAttributes {
     return {op.x(further[0], further[1]), op.w(further[1], further[2]),
             op.y(further[0], further[2])};
   }
+  static constexpr std::int64_t elements(int operand, const std::int64_t* further, std::int64_t,
+                                         std::int64_t, std::int64_t) {
+    return operand == 0 ? elements_of_x(further) : elements_of_w(further);
+  }
+  static constexpr AnyExpr simplify(const Conv& op, auto x, auto w, auto y) {
+    return without_widening(op, x, w, y);
+  }
   static constexpr std::array<AnyExpr, 2> gradient(const Conv& op, auto x, auto w, auto, auto dy);
   static void interpret(InterpretCall& call);
 };
@@ -150,6 +179,7 @@ struct Conv : contraction, ConvAttributes {
 /// (N,H',W',F) x (KH,KW,C/groups,F) -> (N,H,W,C)
 struct ConvInputGradient : contraction, ConvAttributes {
   static constexpr std::string_view name = "ConvInputGradient";
+  static constexpr bool multiplies(DType a, DType b, DType y) { return has_wide_sums(a, b, y); }
   static constexpr Type infer(const ConvInputGradient& op, const Type& dy, const Type& w) {
     const Extent channels = w.dims.extent[op.rank] * op.groups;
     const Extent filters = w.dims.extent[op.rank + 1];
@@ -157,7 +187,7 @@ struct ConvInputGradient : contraction, ConvAttributes {
                       w.dims.rank == op.rank + 2 && op.divides(channels, filters) &&
                       dy.dims == op.y(dy.dims.extent[0], filters) &&
                       w.dims == op.w(channels, filters);
-    return {dy.dtype, fits ? op.x(dy.dims.extent[0], channels) : no_dims};
+    return {sums_of(dy.dtype, w.dtype), fits ? op.x(dy.dims.extent[0], channels) : no_dims};
   }
   static constexpr Contraction describe(const ConvInputGradient& op, const Type& dy, const Type& w,
                                         const Type&) {
@@ -176,6 +206,13 @@ struct ConvInputGradient : contraction, ConvAttributes {
     return {op.y(further[0], further[2]), op.w(further[1], further[2]),
             op.x(further[0], further[1])};
   }
+  static constexpr std::int64_t elements(int operand, const std::int64_t* further, std::int64_t,
+                                         std::int64_t, std::int64_t) {
+    return operand == 0 ? elements_of_y(further) : elements_of_w(further);
+  }
+  static constexpr AnyExpr simplify(const ConvInputGradient& op, auto dy, auto w, auto y) {
+    return without_widening(op, dy, w, y);
+  }
   static constexpr std::array<AnyExpr, 2> gradient(const ConvInputGradient& op, auto dy, auto w,
                                                    auto, auto ddx);
   static void interpret(InterpretCall& call);
@@ -185,6 +222,7 @@ struct ConvInputGradient : contraction, ConvAttributes {
 /// (N,H,W,C) x (N,H',W',F) -> (KH,KW,C/groups,F)
 struct ConvFilterGradient : contraction, ConvAttributes {
   static constexpr std::string_view name = "ConvFilterGradient";
+  static constexpr bool multiplies(DType a, DType b, DType y) { return has_wide_sums(a, b, y); }
   static constexpr Type infer(const ConvFilterGradient& op, const Type& x, const Type& dy) {
     const Extent channels = x.dims.extent[op.rank + 1];
     const Extent filters = dy.dims.extent[op.rank + 1];
@@ -192,7 +230,7 @@ struct ConvFilterGradient : contraction, ConvAttributes {
                       dy.dims.rank == op.rank + 2 && op.divides(channels, filters) &&
                       x.dims == op.x(x.dims.extent[0], channels) &&
                       dy.dims == op.y(x.dims.extent[0], filters);
-    return {x.dtype, fits ? op.w(channels, filters) : no_dims};
+    return {sums_of(x.dtype, dy.dtype), fits ? op.w(channels, filters) : no_dims};
   }
   static constexpr Contraction describe(const ConvFilterGradient& op, const Type& x, const Type& dy,
                                         const Type&) {
@@ -208,21 +246,31 @@ struct ConvFilterGradient : contraction, ConvAttributes {
     return {op.x(further[0], further[1]), op.y(further[0], further[2]),
             op.w(further[1], further[2])};
   }
+  static constexpr std::int64_t elements(int operand, const std::int64_t* further, std::int64_t,
+                                         std::int64_t, std::int64_t) {
+    return operand == 0 ? elements_of_x(further) : elements_of_y(further);
+  }
+  static constexpr AnyExpr simplify(const ConvFilterGradient& op, auto x, auto dy, auto y) {
+    return without_widening(op, x, dy, y);
+  }
   static constexpr std::array<AnyExpr, 2> gradient(const ConvFilterGradient& op, auto x, auto dy,
                                                    auto, auto ddw);
   static void interpret(InterpretCall& call);
 };
 
 constexpr std::array<AnyExpr, 2> Conv::gradient(const Conv& op, auto x, auto w, auto, auto dy) {
-  return {apply(ConvInputGradient{{}, op}, dy, w), apply(ConvFilterGradient{{}, op}, x, dy)};
+  return {cast_to(apply(ConvInputGradient{{}, op}, dy, w), x.dtype()),
+          cast_to(apply(ConvFilterGradient{{}, op}, x, dy), w.dtype())};
 }
 constexpr std::array<AnyExpr, 2> ConvInputGradient::gradient(const ConvInputGradient& op, auto dy,
                                                              auto w, auto, auto ddx) {
-  return {apply(Conv{{}, op}, ddx, w), apply(ConvFilterGradient{{}, op}, ddx, dy)};
+  return {cast_to(apply(Conv{{}, op}, ddx, w), dy.dtype()),
+          cast_to(apply(ConvFilterGradient{{}, op}, ddx, dy), w.dtype())};
 }
 constexpr std::array<AnyExpr, 2> ConvFilterGradient::gradient(const ConvFilterGradient& op, auto x,
                                                               auto dy, auto, auto ddw) {
-  return {apply(ConvInputGradient{{}, op}, dy, ddw), apply(Conv{{}, op}, x, ddw)};
+  return {cast_to(apply(ConvInputGradient{{}, op}, dy, ddw), x.dtype()),
+          cast_to(apply(Conv{{}, op}, x, ddw), dy.dtype())};
 }
 
 inline void Conv::interpret(InterpretCall& call) {

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Division, shifts and powers of Vectors of integers.
+//
+// Instruction sets divide floating-point numbers only. A quotient of integers is (|a| + 1/2) times
+// the rounded 1 / |b|, rounded towards zero. The exact value is at least 1 / (2 |b|) away from a
+// whole number. Its rounding errors are less than that if |a| has 2 bits fewer than the numbers. So
+// 16 bits are divided as floats, 32 bits as doubles; 64 bits if |a| and |b| are below 2^51, else
+// one by one. Where all elements have one divisor, compilers compute its inverse once.
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "typeflow/cpu/vectors.hpp"
+#include "typeflow/ops/elementwise/arithmetic.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA {
+
+namespace ops {
+struct FloorDiv;
+struct FloorMod;
+struct LeftShift;
+struct RightShift;
+struct Pow;
+}  // namespace ops
+
+namespace cpu_kernels {
+
+#if defined(__AVX512F__)
+inline constexpr int register_bytes = 64;
+#elif defined(__AVX2__)
+inline constexpr int register_bytes = 32;
+#else
+inline constexpr int register_bytes = 16;
+#endif
+
+/// Elements Place + First... of low and high, one behind the other.
+template <int First, class T, int N, int... Place>
+TYPEFLOW_INLINE auto chosen(const Vector<T, N>& low, const Vector<T, N>& high,
+                            std::integer_sequence<int, Place...>) {
+  using R = Vector<T, static_cast<int>(sizeof...(Place))>;
+#if defined(__has_builtin) && !defined(__CUDACC__)
+#if __has_builtin(__builtin_shufflevector)
+  return R::of(__builtin_shufflevector(low.v, high.v, (Place + First)...));
+#endif
+#endif
+  T all[2 * N];
+  std::memcpy(all, &low.v, sizeof low.v);
+  std::memcpy(all + N, &high.v, sizeof high.v);
+  return R::of(typename R::V{all[Place + First]...});
+}
+/// f(a, b), in parts of as many elements as a register has elements of W.
+template <class W, class T, int N, class F>
+TYPEFLOW_INLINE Vector<T, N> in_parts(const Vector<T, N>& a, const Vector<T, N>& b, const F& f) {
+  if constexpr (N * static_cast<int>(sizeof(W)) > register_bytes) {
+    const std::make_integer_sequence<int, N / 2> half;
+    return chosen<0>(in_parts<W>(chosen<0>(a, a, half), chosen<0>(b, b, half), f),
+                     in_parts<W>(chosen<N / 2>(a, a, half), chosen<N / 2>(b, b, half), f),
+                     std::make_integer_sequence<int, N>{});
+  } else {
+    return f(a, b);
+  }
+}
+
+/// Whether a bit of any element is set.
+template <class T, int N>
+TYPEFLOW_INLINE bool any_bit(const Vector<T, N>& x) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof x.v == 64) {
+    return _mm512_test_epi64_mask((__m512i)x.v, (__m512i)x.v) != 0;
+  } else
+#endif
+#if defined(__AVX__)
+      if constexpr (sizeof x.v == 32) {
+    return _mm256_testz_si256((__m256i)x.v, (__m256i)x.v) == 0;
+  } else
+#endif
+  {
+    unsigned char bytes[sizeof x.v];
+    std::memcpy(bytes, &x.v, sizeof bytes);
+    unsigned char all = 0;
+    for (const unsigned char byte : bytes) all = static_cast<unsigned char>(all | byte);
+    return all != 0;
+  }
+}
+
+/// a / b by numbers F, for numbers a that F has with 2 bits to spare; 0 where b is 0.
+template <class F, class T, int N>
+TYPEFLOW_INLINE Vector<T, N> quotient_by(const Vector<T, N>& a, const Vector<T, N>& b) {
+  using Numbers = Vector<F, N>;
+  using Bits = Vector<IntegerOf<sizeof(F)>, N>;
+  using Whole = std::conditional_t<(sizeof(T) < 4), std::int32_t, T>;
+  const Numbers x = numbers<F>(resized<Whole>(a));
+  const Numbers y = numbers<F>(resized<Whole>(b));
+  const Numbers zero(F(0));
+  const Numbers inverse = select(y == zero, zero, Numbers::of(Numbers(F(1)).v / y.v));
+  const Bits sign = Bits::of_bits(x) & Bits::of_bits(Numbers(F(-0.0)));
+  const Numbers half = Numbers::of_bits(sign | Bits::of_bits(Numbers(F(0.5))));
+  return resized<T>(numbers<Whole>(Numbers::of((x.v + half.v) * inverse.v)));
+}
+
+/// As ops::Div: rounded towards zero, 0 where b is 0.
+template <class T, int N>
+TYPEFLOW_INLINE Vector<T, N> quotient(const Vector<T, N>& a, const Vector<T, N>& b) {
+  using V = Vector<T, N>;
+  using F = std::conditional_t<(sizeof(T) < 4), float, double>;
+  const auto part = [](const auto& x, const auto& y)
+                        TYPEFLOW_INLINE_LAMBDA { return quotient_by<F>(x, y); };
+  if constexpr (sizeof(T) == 8) {
+    constexpr T bound = std::is_signed_v<T> ? T{1} << 51 : T{0};
+    using U = Vector<std::uint64_t, N>;
+    const U high =
+        (U::of_bits(a + V(bound)) | U::of_bits(b + V(bound))) >> (std::is_signed_v<T> ? 52 : 51);
+    if (!any_bit(high)) return in_parts<F>(a, b, part);
+    V r;
+    for (int i = 0; i < N; ++i) r.v[i] = ops::Div{}(T{a.v[i]}, T{b.v[i]});
+    return r;
+  } else {
+    const V q = in_parts<F>(a, b, part);
+    if constexpr (std::is_signed_v<T> && sizeof(T) == 4) {
+      return select(b == V(T(-1)), V(T(0)) - a, q);  // the lowest number wraps around
+    } else {
+      return q;
+    }
+  }
+}
+/// -1 where the remainder of a quotient that is rounded towards zero has not the divisor's sign.
+template <class T, int N>
+TYPEFLOW_INLINE auto beyond(const Vector<T, N>& rest, const Vector<T, N>& b) {
+  const Vector<T, N> zero(T(0));
+  return ((rest ^ b) < zero) & !(rest == zero);
+}
+
+// Operations of Vectors of integers. Most are as of numbers.
+
+template <class O, class... V>
+TYPEFLOW_INLINE auto call_integers(const O& op, const V&... x) {
+  return op(x...);
+}
+template <class T, int N>
+TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::Div&, const Vector<T, N>& a,
+                                           const Vector<T, N>& b) {
+  return quotient(a, b);
+}
+template <class T, int N>
+TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::FloorDiv&, const Vector<T, N>& a,
+                                           const Vector<T, N>& b) {
+  using V = Vector<T, N>;
+  const V q = quotient(a, b);
+  if constexpr (std::is_signed_v<T>) {
+    return q + V::of_bits(beyond(a - q * b, b) & !(b == V(T(0))));
+  } else {
+    return q;
+  }
+}
+template <class T, int N>
+TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::FloorMod&, const Vector<T, N>& a,
+                                           const Vector<T, N>& b) {
+  using V = Vector<T, N>;
+  const V rest = a - quotient(a, b) * b;
+  if constexpr (std::is_signed_v<T>) {
+    return rest + (b & V::of_bits(beyond(rest, b)));
+  } else {
+    return rest;
+  }
+}
+
+/// Integers that instructions shift by vectors.
+template <class T>
+using Shifted =
+#if defined(__AVX512BW__)
+    std::conditional_t<sizeof(T) == 1, std::int16_t, T>;
+#else
+    std::conditional_t<(sizeof(T) < 4), std::int32_t, T>;
+#endif
+
+template <class T, int N>
+TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::LeftShift&, const Vector<T, N>& a,
+                                           const Vector<T, N>& count) {
+  using W = Shifted<T>;
+  return in_parts<W>(
+      a, count, []<int M>(const Vector<T, M>& x, const Vector<T, M>& bits) TYPEFLOW_INLINE_LAMBDA {
+        using V = Vector<W, M>;
+        using U = Vector<IntegerOf<sizeof(W), false>, M>;
+        const U by = U::of_bits(resized<W>(bits));
+        const U y = U::of_bits(resized<W>(x));
+        const U moved = U::of(y.v << (by & U(8 * sizeof(W) - 1)).v);
+        const U in_range = select(by < U(8 * sizeof(T)), moved, U(0u));
+        return resized<T>(V::of_bits(in_range));
+      });
+}
+template <class T, int N>
+TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::RightShift&, const Vector<T, N>& a,
+                                           const Vector<T, N>& count) {
+  using W = Shifted<T>;
+  return in_parts<W>(
+      a, count, []<int M>(const Vector<T, M>& x, const Vector<T, M>& bits) TYPEFLOW_INLINE_LAMBDA {
+        using V = Vector<W, M>;
+        using U = Vector<IntegerOf<sizeof(W), false>, M>;
+        constexpr int last = 8 * sizeof(W) - 1;
+        const U by = U::of_bits(resized<W>(bits));
+        const auto fits = by < U(8 * sizeof(T));
+        const V y = resized<W>(x);
+        const V moved = V::of(y.v >> V::of_bits(select(fits, by, U(last))).v);
+        if constexpr (std::is_signed_v<W>) {
+          return resized<T>(moved);
+        } else {
+          return resized<T>(select(fits, moved, V(W(0))));
+        }
+      });
+}
+
+/// By squares; a negative power of anything but 1 and -1 is 0.
+template <class T, int N>
+TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::Pow&, const Vector<T, N>& a,
+                                           const Vector<T, N>& b) {
+  using V = Vector<T, N>;
+  using U = Vector<IntegerOf<sizeof(T), false>, N>;
+  const V one(T(1));
+  const auto odd = [&](const V& x) TYPEFLOW_INLINE_LAMBDA { return (x & one) == one; };
+  const auto negative = b < V(T(0));
+  U rest = U::of_bits(select(negative, V(T(0)), b));
+  V square = a;
+  V power = one;
+  while (any_bit(rest)) {
+    power = select(odd(V::of_bits(rest)), power * square, power);
+    square = square * square;
+    rest = rest >> 1;
+  }
+  if constexpr (std::is_signed_v<T>) {
+    if (any_bit(negative)) {
+      const V minus_one(T(-1));
+      const V of_minus_one = select(odd(b), minus_one, one);
+      const V inverse = select(a == one, one, select(a == minus_one, of_minus_one, V(T(0))));
+      power = select(negative, inverse, power);
+    }
+  }
+  return power;
+}
+
+}  // namespace cpu_kernels
+
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Parts of a plan that a device can make by itself, with their branches and loops, and how they are
+// recorded.
+//
+// Kernels of a recording have the same addresses each time. So each iteration of a recorded loop
+// reads its states in one buffer and writes them to the other one, from which they are copied back.
+// Rows of stacked tensors are copied to memory of the recording, or from there.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "typeflow/core/error.hpp"
+#include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/asynchronous.hpp"
+#include "typeflow/exec/call_accesses.hpp"
+#include "typeflow/exec/decisions.hpp"
+#include "typeflow/exec/demand.hpp"
+#include "typeflow/exec/launcher.hpp"
+#include "typeflow/exec/opcode.hpp"
+#include "typeflow/exec/plan.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::exec {
+
+/// The instructions of a loop, in order: each part ends where the next one begins.
+struct LoopInstructions {
+  const Instruction* enter;
+  const Instruction* condition;  ///< or the body's `slice`s and `alternate`s; before: set_index
+  const Instruction* test;       ///< `read_flag`; null: the loop counts
+  const Instruction* places;     ///< `slice`s and `alternate`s
+  const Instruction* body;
+  const Instruction* binds;  ///< states for the next iteration
+  const Instruction* proceed;
+  const Instruction* after;  ///< what completes the results
+  const Instruction* end;
+};
+
+/// Finds the branches and loops of a stream's instructions that can be recorded.
+class RegionFinder {
+ public:
+  /// `decides`: recordings may have branches and loops.
+  RegionFinder(const Execution& execution, const Plan& plan, bool decides)
+      : execution_(execution), plan_(plan), decides_(decides) {}
+
+  /// The end of what can be recorded from an instruction on.
+  TYPEFLOW_COLD const Instruction* end_of_region(const Instruction* i,
+                                                 const Instruction* end) const {
+    while (i != end) {
+      const Instruction* const next = end_of_item(i, end);
+      if (next == nullptr) break;
+      i = next;
+    }
+    return i;
+  }
+  /// Branches and loops inside one another in a region.
+  TYPEFLOW_COLD int depth(const Instruction* i, const Instruction* end) const {
+    int most = 0;
+    while (i != end) {
+      const Instruction* const next = end_of_item(i, end);
+      if (i->opcode == Opcode::read || i->opcode == Opcode::read_flag) {
+        if (i[1].opcode == Opcode::select) {
+          each_arm(i + 1, [&](const Instruction* arm, const Instruction* arm_end) {
+            most = std::max(most, 1 + depth(arm, arm_end));
+          });
+        }
+      }
+      if (const Instruction* const entry = entry_of(i, end); entry != nullptr) {
+        LoopInstructions loop{};
+        find_loop(entry, end, loop);
+        most = std::max(most, 1 + depth(loop.body, loop.binds));
+        if (loop.test != nullptr) most = std::max(most, 1 + depth(loop.condition, loop.test));
+      }
+      i = next;
+    }
+    return most;
+  }
+
+  /// f(first, end) for each arm of a branch that can be recorded.
+  template <class F>
+  TYPEFLOW_COLD void each_arm(const Instruction* select, const F& f) const {
+    for (int k = 0; k < select->c; ++k) f(arm(select, k), arm_end(select, k));
+  }
+  const Instruction* end_of_branch(const Instruction* select) const {
+    return base() + arm(select, 1)[-1].b;
+  }
+  /// The `enter` of a loop that an instruction begins; null if it begins none.
+  const Instruction* entry_of(const Instruction* i, const Instruction* end) const {
+    if (i->opcode == Opcode::read && i->c < 0) ++i;
+    while (i != end && i->opcode == Opcode::bind) ++i;
+    return i != end && i->opcode == Opcode::enter ? i : nullptr;
+  }
+  /// The parts of a loop. False if it can't be recorded.
+  TYPEFLOW_COLD bool find_loop(const Instruction* enter, const Instruction* end,
+                               LoopInstructions& found) const {
+    const int l = enter->a;
+    const Loop& loop = plan_.loops[l];
+    const Instruction* i = enter + 1;
+    if (i == end || i->opcode != Opcode::iterate || i->a != l) return false;
+    found.enter = enter;
+    const Instruction* const head = i;
+    found.after = base() + i++->b;
+    const Instruction* const last = found.after - 1;
+    if (last->opcode != Opcode::proceed || base() + last->b != head) return false;
+    found.proceed = last;
+    if (i->opcode == Opcode::set_index) ++i;
+    found.condition = i;
+    if (loop.tested) {
+      i = end_of_region(i, last);
+      if (i->opcode != Opcode::read_flag || i[1].opcode != Opcode::jump_unless) return false;
+      if (i[1].a != i->b || base() + i[1].b != found.after) return false;
+      found.test = i;
+      i += 2;
+      if (i->opcode == Opcode::check) ++i;
+    }
+    found.places = i;
+    int states = 0;
+    while (i->opcode == Opcode::slice || i->opcode == Opcode::alternate) {
+      states += i++->opcode == Opcode::alternate;
+    }
+    found.body = i;
+    i = found.binds = end_of_region(i, last);
+    while (i->opcode == Opcode::bind) ++i;
+    if (i != last || i - found.binds != states) return false;
+    i = found.after;
+    while (i != end && i->opcode != Opcode::exit) {
+      if (i->opcode == Opcode::finish_state) {
+        --states;
+      } else if (i->opcode != Opcode::clear_rows && i->opcode != Opcode::set_count) {
+        return false;
+      }
+      ++i;
+    }
+    if (i == end || states != 0) return false;
+    found.end = i + 1;
+    return true;
+  }
+
+ private:
+  const Instruction* base() const { return plan_.instructions.data(); }
+  const Instruction* arm(const Instruction* select, int k) const {
+    return base() + plan_.targets[select->b + k];
+  }
+  /// Behind an arm: in front of the jump to the branch's end.
+  const Instruction* arm_end(const Instruction* select, int k) const {
+    return k + 1 < select->c ? arm(select, k + 1) - 1 : end_of_branch(select);
+  }
+  /// The end of a kernel call, branch or loop; null if it can't be recorded.
+  TYPEFLOW_COLD const Instruction* end_of_item(const Instruction* i, const Instruction* end) const {
+    if (i->opcode == Opcode::launch) return may_be_recorded(i) ? i + 1 : nullptr;
+    if (!decides_) return nullptr;
+    const bool reads = i->opcode == Opcode::read || i->opcode == Opcode::read_flag;
+    if (reads && is_of_host(i->a)) return nullptr;
+    if (reads && i + 1 != end && i[1].opcode == Opcode::select && i[1].a == i->b && i->c >= 0) {
+      return end_of_arms(i + 1, end);
+    }
+    const Instruction* const entry = entry_of(i, end);
+    LoopInstructions loop{};
+    if (entry == nullptr || !find_loop(entry, end, loop)) return nullptr;
+    const bool is_given = plan_.loops[entry->a].given;
+    return is_given && !(reads && i->b == entry->c) ? nullptr : loop.end;
+  }
+  TYPEFLOW_COLD const Instruction* end_of_arms(const Instruction* select,
+                                               const Instruction* end) const {
+    if (select->c < 2) return nullptr;
+    const Instruction* const last = end_of_branch(select);
+    if (last < select || last > end) return nullptr;
+    for (int k = 0; k < select->c; ++k) {
+      const Instruction* const behind = arm_end(select, k);
+      if (behind < select || behind > last) return nullptr;
+      const bool jumps = behind->opcode == Opcode::jump && base() + behind->b == last;
+      if (k + 1 < select->c && !jumps) return nullptr;
+      if (end_of_region(arm(select, k), behind) != behind) return nullptr;
+    }
+    return last;
+  }
+  bool may_be_recorded(const Instruction* launch) const {
+    const ir::Step& step = execution_.program.steps[plan_.launches[launch->a].step];
+    return execution_.kernels[step.kernel].may_be_recorded;
+  }
+  bool is_of_host(int place) const { return plan_.places[place].device == the_host; }
+
+  const Execution& execution_;
+  const Plan& plan_;
+  bool decides_;
+};
+
+/// The places of a region whose addresses it does not say itself.
+TYPEFLOW_COLD inline std::vector<int> places_of_region(const Plan& plan, const Instruction* first,
+                                                       const Instruction* end) {
+  std::vector<char> known(static_cast<std::size_t>(plan.places.size()), 0);
+  const auto number = [](int place) { return static_cast<std::size_t>(place); };
+  for (const Instruction* i = first; i != end; ++i) {
+    const bool says =
+        i->opcode == Opcode::bind || i->opcode == Opcode::slice || i->opcode == Opcode::alternate;
+    if (says) known[number(i->a)] = 1;
+  }
+  std::vector<int> places;
+  const auto add = [&](int place) {
+    if (known[number(place)] == 0) places.push_back(place);
+    known[number(place)] = 1;
+  };
+  for (const Instruction* i = first; i != end; ++i) {
+    switch (i->opcode) {
+      case Opcode::launch: {
+        const ir::Range operands = plan.launches[i->a].places;
+        for (int k = 0; k < operands.count; ++k) add(plan.operands[operands.first + k]);
+        break;
+      }
+      case Opcode::read:
+      case Opcode::read_flag:
+      case Opcode::set_index:
+      case Opcode::set_count:
+      case Opcode::clear_rows:
+        add(i->a);
+        break;
+      case Opcode::slice:
+        add(i->b);
+        break;
+      case Opcode::finish_state:
+        add(i->a);
+        add(i->b);
+        add(i->c);
+        break;
+      default:  // has no other places than these
+        break;
+    }
+  }
+  return places;
+}
+
+/// Records a region.
+class RegionRecorder {
+ public:
+  TYPEFLOW_COLD RegionRecorder(const Execution& execution, const Launcher& launcher,
+                               const Arena& arena, Binding& binding, bool decides)
+      : execution_(execution),
+        launcher_(launcher),
+        arena_(arena),
+        binding_(binding),
+        plan_(*binding.plan),
+        finder_(execution, plan_, decides),
+        accesses_(execution, arena, plan_) {}
+
+  TYPEFLOW_COLD RecordingNeeds needs(const Instruction* first, const Instruction* end) {
+    first_ = first;
+    scratch_.assign(static_cast<std::size_t>(end - first), 0);
+    RecordingNeeds all;
+    for (const Instruction* i = first; i != end; ++i) {
+      std::int64_t bytes = 0;
+      if (i->opcode == Opcode::enter) bytes = Decisions::loop_bytes;
+      if (i->opcode == Opcode::slice) bytes = row_bytes(i->a);
+      scratch_[static_cast<std::size_t>(i - first)] = all.scratch;
+      all.scratch = checked_sum(all.scratch, checked_sum(bytes, alignment - 1)) & -alignment;
+    }
+    all.depth = finder_.depth(first, end);
+    return all;
+  }
+  /// After needs().
+  TYPEFLOW_COLD void record(Recording& recording, const Instruction* end, void* const* at,
+                            std::uint64_t draw, Failure& failure) {
+    recording_ = &recording;
+    decisions_ = recording.decisions();
+    at_.assign(at, at + plan_.places.size());
+    draw_ = draw;
+    failure_ = &failure;
+    record_items(first_, end);
+  }
+
+ private:
+  static constexpr std::int64_t alignment = 256;
+
+  std::int64_t row_bytes(int place) const { return arena_.slot_bytes[plan_.places[place].slot]; }
+  std::byte* scratch(const Instruction* of) const {
+    return decisions_->scratch() + scratch_[static_cast<std::size_t>(of - first_)];
+  }
+  void*& at(int place) { return at_[static_cast<std::size_t>(place)]; }
+  template <class T>
+  T* number_at(int place) {
+    return static_cast<T*>(at(place));
+  }
+
+  TYPEFLOW_COLD void record_items(const Instruction* i, const Instruction* end) {
+    while (i != end) {
+      if (i->opcode == Opcode::launch) {
+        launch(i++->a);
+      } else if (const Instruction* const entry = finder_.entry_of(i, end); entry != nullptr) {
+        const Instruction* const count = i->opcode == Opcode::read ? i : nullptr;
+        LoopInstructions loop{};
+        finder_.find_loop(entry, end, loop);
+        record_loop(loop, count == nullptr ? nullptr : number_at<std::int32_t>(count->a));
+        i = loop.end;
+      } else {
+        decisions_->begin_branch(at(i->a), i->opcode == Opcode::read_flag, i[1].c);
+        finder_.each_arm(i + 1, [&](const Instruction* arm, const Instruction* arm_end) {
+          decisions_->begin_arm();
+          record_items(arm, arm_end);
+          decisions_->end_body();
+        });
+        i = finder_.end_of_branch(i + 1);
+      }
+    }
+  }
+
+  TYPEFLOW_COLD void launch(int number) {
+    BoundLaunch& of = binding_.launches[number];
+    struct Restore {
+      BoundLaunch& launch;
+      Stream* stream;
+      void* workspace;
+      ~Restore() {
+        launch.call.stream = stream;
+        launch.call.workspace = workspace;
+      }
+    } const restore{of, of.call.stream, of.call.workspace};
+    of.call.stream = &recording_->stream();
+    recording_->begin_call(accesses_.next(plan_.launches[number], of.call, at_.data()));
+    launcher_.call(of, at_.data(), draw_, *failure_);
+    if (failure_->what != 0) throw Error("recording a kernel", "its data is wrong");
+  }
+
+  TYPEFLOW_COLD void record_loop(const LoopInstructions& found, const std::int32_t* trip_count) {
+    const Loop& loop = plan_.loops[found.enter->a];
+    const std::int64_t most = loop.max_trip_count.resolve(arena_.sizes);
+    // States: what an iteration reads is in `other`, what it writes in `result`.
+    std::vector<RowCopy> before;
+    std::vector<RowCopy> behind;  // an iteration
+    for (const Instruction* i = found.after; i != found.end; ++i) {
+      if (i->opcode != Opcode::finish_state) continue;
+      const std::int64_t bytes = row_bytes(i->a);
+      before.push_back({number_at<std::byte>(i->b), number_at<std::byte>(i->c), bytes});
+      behind.push_back({number_at<std::byte>(i->b), number_at<std::byte>(i->a), bytes});
+      const bool may_be_empty = loop.tested || loop.given || most <= 0;
+      if (!may_be_empty) continue;
+      before.push_back({number_at<std::byte>(i->a), number_at<std::byte>(i->c), bytes});
+    }
+    decisions_->copy(before);
+    const Instruction* const set_index = found.enter + 2;
+    const bool is_index_read = set_index->opcode == Opcode::set_index;
+    decisions_->enter({.numbers = scratch(found.enter),
+                       .trip_count = trip_count,
+                       .most = most,
+                       .is_tested = loop.tested,
+                       .is_reversed = loop.reversed,
+                       .draws = loop.draws,
+                       .index = is_index_read ? number_at<std::int32_t>(set_index->a) : nullptr});
+    std::vector<RowCopy> rows;
+    bind_places(found, loop, rows, behind);
+    const auto test = [&] {
+      if (found.test == nullptr) return;
+      record_items(found.condition, found.test);
+      const bool is_limited = found.test[2].opcode == Opcode::check;
+      decisions_->test(number_at<const bool>(found.test->a),
+                       {is_limited ? most : -1, failure_, loop.step});
+    };
+    test();
+    decisions_->begin_iteration();
+    decisions_->copy(rows);
+    record_items(found.body, found.binds);
+    decisions_->copy(behind);
+    decisions_->next();
+    test();
+    decisions_->end_body();
+    for (const Instruction* i = found.after; i != found.end; ++i) {
+      if (i->opcode == Opcode::clear_rows) {
+        decisions_->clear_rows(number_at<std::byte>(i->a), arena_.slot_bytes[i->b], most);
+      } else if (i->opcode == Opcode::set_count) {
+        decisions_->store_count(number_at<std::int32_t>(i->a));
+      }
+    }
+    decisions_->exit();
+  }
+  /// Where the loop's kernels find their states and rows, and which rows an iteration copies.
+  TYPEFLOW_COLD void bind_places(const LoopInstructions& found, const Loop& loop,
+                                 std::vector<RowCopy>& rows, std::vector<RowCopy>& behind) {
+    const ir::ProgramView& program = execution_.program;
+    const ir::ControlRecord& control = control_of(program, program.steps[loop.step]);
+    const int last = control.blocks.count - 1;
+    const ir::Block& body = program.blocks[program.operands[control.blocks.first + last]];
+    const auto is_input = [&](Id slot) {
+      for (int i = 0; i < control.stacked_inputs; ++i) {
+        const int input = BlockInputs{control}.first_slice() + i;
+        if (program.operands[body.inputs.first + input] == slot) return true;
+      }
+      return false;
+    };
+    for (const Instruction* i = found.places; i != found.body; ++i) {
+      if (i->opcode == Opcode::alternate) {
+        at(i->a) = at(i->b);
+        for (const Instruction* bind = found.binds; bind != found.proceed; ++bind) {
+          if (bind->b == i->a) at(bind->a) = at(i->c);
+        }
+        continue;
+      }
+      std::byte* const row = scratch(i);
+      const auto whole = number_at<std::byte>(i->b);
+      const std::int64_t bytes = row_bytes(i->a);
+      at(i->a) = row;
+      if (is_input(plan_.places[i->a].slot)) {
+        rows.push_back({.to = row, .from = whole, .bytes = bytes, .from_step = bytes});
+      } else {
+        behind.push_back({.to = whole, .from = row, .bytes = bytes, .to_step = bytes});
+      }
+    }
+  }
+
+  const Execution& execution_;
+  const Launcher& launcher_;
+  const Arena& arena_;
+  Binding& binding_;
+  const Plan& plan_;
+  RegionFinder finder_;
+  CallAccesses accesses_;
+  const Instruction* first_ = nullptr;
+  std::vector<std::int64_t> scratch_;  // by instruction: where its scratch memory begins
+  Recording* recording_ = nullptr;
+  Decisions* decisions_ = nullptr;
+  std::vector<void*> at_;  // by place
+  std::uint64_t draw_ = 0;
+  Failure* failure_ = nullptr;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::exec
