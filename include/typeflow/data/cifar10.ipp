@@ -100,7 +100,7 @@ TYPEFLOW_DEFINITION std::vector<std::string> cifar10_training_files(const std::s
 
 TYPEFLOW_DEFINITION Dataset<std::tuple<std::vector<std::uint8_t>, std::int32_t>> cifar10_records(
     const std::string& path) {
-  using Image = std::tuple<std::vector<std::uint8_t>, std::int32_t>;
+  using Labeled = std::tuple<std::vector<std::uint8_t>, std::int32_t>;
   return fixed_length_records(path, 1 + Cifar10Images::image_size)
       .map([path](const std::vector<std::uint8_t>& record) {
         if (record[0] >= cifar10_classes.size()) {
@@ -108,7 +108,7 @@ TYPEFLOW_DEFINITION Dataset<std::tuple<std::vector<std::uint8_t>, std::int32_t>>
         }
         std::vector<std::uint8_t> pixels;
         detail::append_pixels(record, pixels);
-        return Image(std::move(pixels), record[0]);
+        return Labeled(std::move(pixels), record[0]);
       });
 }
 
