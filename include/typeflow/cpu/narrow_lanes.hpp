@@ -49,11 +49,20 @@ struct NarrowLanes {
   /// The first `count` elements; the others are zero.
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p, int count) {
-    return load_part<T, size>(p, count);
+    if constexpr (std::is_same_v<T, bool>) {
+      return Mask(Carrier(0)) -
+             load_part<Carrier, size>(reinterpret_cast<const Carrier*>(p), count);
+    } else {
+      return load_part<T, size>(p, count);
+    }
   }
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x, int count) {
-    store_part<T, size>(p, x, count);
+    if constexpr (std::is_same_v<T, bool>) {
+      store_part<Carrier, size>(reinterpret_cast<Carrier*>(p), x & Mask(Carrier(1)), count);
+    } else {
+      store_part<T, size>(p, x, count);
+    }
   }
   /// Stores the first lane.
   template <class T>
