@@ -7,6 +7,7 @@
 // Before a call launches something, the capture's dependencies are set to the nodes with which the
 // calls have ended that it comes after; afterwards they are what it ends with itself.
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -61,6 +62,8 @@ class CudaCapture {
     detail::check_cuda(runtime_, error, "recording kernels in order");
   }
   void depend_on(std::vector<cudaGraphNode_t>& nodes) const {
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     check(runtime_.set_capture_ends(stream_, nodes.data(), nodes.size()));
   }
   void launch_held(CudaStream& stream) {

@@ -236,6 +236,7 @@ struct LibrarySolver {
   static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
     if (!is_large(*in, out)) return Own::template run<T>(op, in, out, call);
     const SolverShape shape = Solver::shape(in, out);
+    stream_of(call).use_device();  // whose cuSOLVER is asked for its workspace
     const SolverPlaces places = places_of(shape, Own::workspace(in, out));
     auto* const memory = static_cast<std::byte*>(call.workspace);
     fill_bytes(call, memory + places.largest, 0, places.info - places.largest);

@@ -206,6 +206,7 @@ __global__ void find_mistake_kernel(const __grid_constant__ Test test, std::int6
   }
   __syncthreads();
   if (threadIdx.x != 0 || first == no_mistake) return;
+  if (found->what != 0) return;  // a recording is played again before somebody has looked
   if (gridDim.x == 1) {
     write_failure(test.mistake(static_cast<std::int64_t>(first)), found);
   } else {
@@ -215,6 +216,7 @@ __global__ void find_mistake_kernel(const __grid_constant__ Test test, std::int6
 template <class Test>
 __global__ void report_mistake_kernel(const __grid_constant__ Test test, Failure* found) {
   const long long first = *position_in(found);
+  if (found->what != 0) return;  // then the number is another one
   if (first != no_mistake) write_failure(test.mistake(static_cast<std::int64_t>(first)), found);
 }
 

@@ -129,7 +129,13 @@ inline constexpr CudaRuntime cuda_runtime{
     .release = [](void* data, cudaStream_t stream) { return cudaFreeAsync(data, stream); },
     .allocate_pinned =
         [](void** data, std::size_t bytes) {
-          return cudaHostAlloc(data, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+          // It may be called while this thread records, which forbids calls that are not recorded.
+          cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+          cudaError_t error = cudaThreadExchangeStreamCaptureMode(&mode);
+          if (error != cudaSuccess) return error;
+          error = cudaHostAlloc(data, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+          const cudaError_t back = cudaThreadExchangeStreamCaptureMode(&mode);
+          return error != cudaSuccess ? error : back;
         },
     .release_pinned = [](void* data) { return cudaFreeHost(data); },
     .copy = [](void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
@@ -203,6 +209,7 @@ inline constexpr CudaRuntime cuda_runtime{
           cudaError_t error = cudaStreamEndCapture(stream, &captured);
           if (error == cudaSuccess) error = cudaGraphInstantiate(graph, captured, 0);
           if (captured != nullptr) cudaGraphDestroy(captured);
+          if (error != cudaSuccess) static_cast<void>(cudaGetLastError());  // it is returned alone
           return error;
         },
     .launch_graph = [](cudaGraphExec_t graph,

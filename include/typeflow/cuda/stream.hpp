@@ -264,6 +264,7 @@ class CudaRecording final : public Recording {
   ~CudaRecording() override {
     const CudaRuntime& runtime = on_.runtime();
     runtime.use_device(on_.device());
+    if (!recorder_.reports_.empty()) on_.settle();  // the run may still look at them
     decisions_.reset();
     if (is_open_) runtime.end_capture(recorder_.stream_, &graph_);
     if (graph_ != nullptr) runtime.destroy_graph(graph_);

@@ -63,6 +63,7 @@ class Recordings {
         recorder.record(*take.recording, now + stretch.count, at, draw, failure);
         take.recording->end();
       } catch (...) {  // a kernel can't be recorded: whatever else is wrong, its call says
+        failure = {};  // of an arm, perhaps, that the run does not take
         return stretch.give_up(now);
       }
     }

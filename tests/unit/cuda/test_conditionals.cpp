@@ -398,6 +398,27 @@ TEST_CASE("a kernel that finds its data wrong ends its loop, and its run fails")
   CHECK(got[1] == 4);  // 5, 4, 3, 2, 1, 0: the first one is in front of the loop
 }
 
+TEST_CASE("an arm that the sizes forbid is no failure of a run that takes the other one") {
+  static constexpr auto chosen = [](tf::Graph& g) {
+    auto x = placeholder<float, tf::batch>(g, "x");
+    auto is_long = placeholder<bool>(g, "is_long");
+    auto y = exp(x);
+    tf::cond(
+        is_long, [&] { return sum(tf::top_k<5>(y).values); }, [&] { return sum(y); })
+        .named("y");
+  };
+  tf::Variables variables;
+  OnGpu<chosen> session(variables);
+  const auto run = [&](std::size_t size, bool is_long) {
+    const std::vector<float> x(size, 0.0f);
+    return float(session.run<"y">(tf::feed<"x">(x), tf::feed<"is_long">(is_long)));
+  };
+  for (int i = 0; i < 4; ++i) CHECK(run(3, false) == 3);
+  for (int i = 0; i < 4; ++i) CHECK(run(7, true) == 5);
+  CHECK(message_of([&] { run(3, true); }).find("TopK") != std::string::npos);
+  CHECK(run(3, false) == 3);
+}
+
 TEST_CASE("rows of any size, the last one first, and more states than one kernel copies") {
   static constexpr int states = 40;
   static constexpr auto rows = [](tf::Graph& g) {

@@ -28,6 +28,7 @@ __global__ void count_unfinite_kernel(const T* x, T* y, std::int64_t size, Failu
   }
   __syncthreads();
   if (threadIdx.x >= 2 || counts[threadIdx.x] == 0) return;
+  if (found->what != 0) return;  // of an earlier tensor
   atomicAdd(reinterpret_cast<unsigned long long*>(&found->number[threadIdx.x]),
             static_cast<unsigned long long>(counts[threadIdx.x]));
 }
