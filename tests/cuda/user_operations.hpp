@@ -84,7 +84,7 @@ struct typeflow::cpu_kernels::kernel_of<acme::Backwards> {
 
 namespace acme {
 
-__global__ void backwards(const float* x, float* y, std::int64_t count, std::int64_t n) {
+static __global__ void backwards(const float* x, float* y, std::int64_t count, std::int64_t n) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     y[i] = x[i / n * n + n - 1 - i % n];
