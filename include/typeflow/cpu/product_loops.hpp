@@ -66,12 +66,20 @@ class ProductLoops {
            extents[Extents::rows] <= rows_of_task && (kernel.count == 1 || !kernel.shared_b);
   }
 
-  /// Elements of an a that is widened before the tasks, since more than one would. Otherwise tasks
-  /// widen the rows that they need, a block at a time.
+  /// Whether a is widened before the tasks, since more than one would. Otherwise tasks widen the
+  /// rows that they need, a block at a time.
+  static bool widens_all(const Kernel& kernel, const std::int64_t* extents) {
+    return kernel.count == 1 && wide_size(kernel, extents) > 0;
+  }
+  /// Elements of the widened a, up to a whole line, since a conversion may write behind the last
+  /// one.
   static std::int64_t wide_size(const Kernel& kernel, const std::int64_t* extents) {
-    const bool first = kernel.wide_a() != nullptr && kernel.count == 1 &&
-                       extents[Extents::columns] > panels_of_task * S::width;
-    return first ? checked_product(extents[Extents::rows], extents[Extents::depth]) : 0;
+    if (kernel.wide_a() == nullptr || extents[Extents::columns] <= panels_of_task * S::width) {
+      return 0;
+    }
+    constexpr std::int64_t line = 64 / sizeof(T);
+    const std::int64_t all = checked_product(extents[Extents::rows], extents[Extents::depth]);
+    return checked_product(checked_sum(all, line - 1) / line, line);
   }
 
   /// Whether all panels of b are copied, so that their rows lie side by side. A transposed b must
@@ -130,11 +138,11 @@ class ProductLoops {
         a_row(k.transposed_a ? 1 : depth),
         a_step(k.transposed_a ? rows : 1),
         in_task(copies_in_task(k, c.extents)),
-        widens_first(wide_size(k, c.extents) > 0),
+        widens_first(widens_all(k, c.extents)),
         packs_a(
             wide_a() != nullptr ||
             (k.transposed_a && rows * depth * static_cast<std::int64_t>(sizeof(T)) >= (1 << 21))),
-        all_of_a(wide_size(k, c.extents) > 0 ? static_cast<T*>(c.workspace) : c.operand<T>(0)),
+        all_of_a(widens_first ? static_cast<T*>(c.workspace) : c.operand<T>(0)),
         packed(static_cast<T*>(c.workspace) + wide_size(k, c.extents)),
         packed_pitch(packed_size(k, c.extents)) {}
 
@@ -197,14 +205,15 @@ class ProductLoops {
   /// How tasks widen a; null: they don't.
   const Widening<T>* wide_a() const { return widens_first ? nullptr : kernel.wide_a(); }
   void widen_a() const {
-    const std::int64_t pitch = kernel.transposed_a ? rows : depth;
     const Widening<T>& wide = *kernel.wide_a();
-    parallel(call, rows * depth / std::max<std::int64_t>(pitch, 1),
-             std::max<std::int64_t>(1, chunk_size / std::max<std::int64_t>(pitch, 1)),
-             [&](std::int64_t begin, std::int64_t end) {
-               wide.convert(call.operand<const char>(0) + begin * pitch * wide.size, 0, 1,
-                            (end - begin) * pitch, all_of_a + begin * pitch, 0);
-             });
+    const std::int64_t count = rows * depth;
+    // Whole vectors, so that no task writes behind its part but the last one.
+    constexpr std::int64_t part = 8192;
+    parallel(call, (count + part - 1) / part, 2, [&](std::int64_t begin, std::int64_t end) {
+      const std::int64_t first = begin * part;
+      wide.convert(call.operand<const char>(0) + first * wide.size, 0, 1,
+                   std::min(count, end * part) - first, all_of_a + first, 0);
+    });
   }
   /// Copies steps [begin, begin + length) of the depth of panel p.
   void copy(std::int64_t matrix, std::int64_t p, std::int64_t begin, std::int64_t length,
@@ -379,7 +388,7 @@ class ProductLoops {
   const std::int64_t a_row;
   const std::int64_t a_step;
   const bool in_task;       ///< see copies_in_task
-  const bool widens_first;  ///< see wide_size
+  const bool widens_first;  ///< see widens_all
   const bool packs_a;
   T* const all_of_a;  ///< unless tasks widen it
   T* const packed;

@@ -125,11 +125,13 @@ bool same(const Y& y, const std::vector<float>& expected) {
 }
 
 // One row or column; fewer and more rows than a task has; fewer and more columns than several
-// panels; no multiples of vectors; rows a power of two apart; several blocks of the depth; nothing.
-constexpr Size sizes[] = {{1, 1, 1},     {1, 7, 9},     {1, 427, 70},  {1, 3, 2051},  {5, 1, 13},
-                          {67, 1, 512},  {33, 1, 4100}, {2, 17, 200},  {13, 250, 31}, {64, 49, 193},
-                          {65, 48, 400}, {131, 210, 9}, {300, 5, 201}, {0, 3, 2},     {4, 5, 0},
-                          {1, 5, 0},     {4, 1, 0},     {3, 0, 2}};
+// panels; no multiples of vectors; rows a power of two apart; several blocks of the depth; nothing;
+// an a that several tasks widen.
+constexpr Size sizes[] = {{1, 1, 1},     {1, 7, 9},     {1, 427, 70},   {1, 3, 2051},
+                          {5, 1, 13},    {67, 1, 512},  {33, 1, 4100},  {2, 17, 200},
+                          {13, 250, 31}, {64, 49, 193}, {65, 48, 400},  {131, 210, 9},
+                          {300, 5, 201}, {0, 3, 2},     {4, 5, 0},      {1, 5, 0},
+                          {4, 1, 0},     {3, 0, 2},     {40, 201, 1100}};
 
 template <class X, class Y>
 void check() {
