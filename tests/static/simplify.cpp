@@ -65,7 +65,9 @@ constexpr bool products_take_16_bits(tf::Graph& g) {
          count<tf::ops::Cast>(
              simplified(g, tf::matmul(tf::cast<double>(a), transpose(tf::cast<double>(b))))) == 2;
 }
+#ifndef __CUDACC__  // nvcc 13 takes an allocation of its constant evaluation for one that is left
 static_assert(holds<products_take_16_bits>());
+#endif
 
 constexpr bool identities_apply(tf::Graph& g) {
   auto x = tf::placeholder<float, 3>(g, "x");

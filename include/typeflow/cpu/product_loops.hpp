@@ -205,14 +205,14 @@ class ProductLoops {
   /// How tasks widen a; null: they don't.
   const Widening<T>* wide_a() const { return widens_first ? nullptr : kernel.wide_a(); }
   void widen_a() const {
-    const Widening<T>& wide = *kernel.wide_a();
+    const Widening<T>* const wide = kernel.wide_a();
     const std::int64_t count = rows * depth;
     // Whole vectors, so that no task writes behind its part but the last one.
     constexpr std::int64_t part = 8192;
     parallel(call, (count + part - 1) / part, 2, [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t first = begin * part;
-      wide.convert(call.operand<const char>(0) + first * wide.size, 0, 1,
-                   std::min(count, end * part) - first, all_of_a + first, 0);
+      wide->convert(call.operand<const char>(0) + first * wide->size, 0, 1,
+                    std::min(count, end * part) - first, all_of_a + first, 0);
     });
   }
   /// Copies steps [begin, begin + length) of the depth of panel p.
@@ -233,19 +233,19 @@ class ProductLoops {
   [[gnu::noinline]] void widen_panel(std::int64_t matrix, std::int64_t first, std::int64_t last,
                                      std::int64_t width, std::int64_t begin, std::int64_t length,
                                      T* to) const {
-    const Widening<T>& wide = *kernel.wide_b();
+    const Widening<T>* const wide = kernel.wide_b();
     const char* const b = call.operand<const char>(1) +
-                          kernel.part_of_b(call.extents, matrix) * depth * columns * wide.size;
+                          kernel.part_of_b(call.extents, matrix) * depth * columns * wide->size;
     if (!kernel.transposed_b) {
-      wide.convert(b + (begin * columns + first) * wide.size, columns, length, last - first, to,
-                   width);
+      wide->convert(b + (begin * columns + first) * wide->size, columns, length, last - first, to,
+                    width);
       return;
     }
     alignas(64) T rows_of_b[S::width * strip_depth];
     for (std::int64_t k = 0; k < length; k += strip_depth) {
       const std::int64_t steps = std::min(strip_depth, length - k);
-      wide.convert(b + (first * depth + begin + k) * wide.size, depth, last - first, steps,
-                   rows_of_b, strip_depth);
+      wide->convert(b + (first * depth + begin + k) * wide->size, depth, last - first, steps,
+                    rows_of_b, strip_depth);
       pack_transposed_panel(rows_of_b, strip_depth, steps, 0, last - first, width, to + k * width);
     }
   }

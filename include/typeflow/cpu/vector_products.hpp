@@ -103,22 +103,22 @@ class VectorProduct {
   /// The sums of operands that are widened.
   [[gnu::noinline]] void sum_widened(std::int64_t of_a, std::int64_t of_b, std::int64_t first,
                                      std::int64_t last, T* out) const {
-    const Widening<T>& of_x = is_row ? *kernel.wide_a() : *kernel.wide_b();
-    const Widening<T>& of_m = is_row ? *kernel.wide_b() : *kernel.wide_a();
+    const Widening<T>* const of_x = is_row ? kernel.wide_a() : kernel.wide_b();
+    const Widening<T>* const of_m = is_row ? kernel.wide_b() : kernel.wide_a();
     const char* const x =
-        call.operand<const char>(is_row ? 0 : 1) + (is_row ? of_a : of_b) * of_x.size;
+        call.operand<const char>(is_row ? 0 : 1) + (is_row ? of_a : of_b) * of_x->size;
     const char* const m =
-        call.operand<const char>(is_row ? 1 : 0) + (is_row ? of_b : of_a) * of_m.size;
+        call.operand<const char>(is_row ? 1 : 0) + (is_row ? of_b : of_a) * of_m->size;
     alignas(64) T wide[16 * piece];
     for (std::int64_t k = 0; k < depth || k == 0; k += 16 * piece) {
       const std::int64_t length = std::min(16 * piece, depth - k);
-      of_x.convert(x + k * of_x.size, 0, 1, length, wide, 0);
+      of_x->convert(x + k * of_x->size, 0, 1, length, wide, 0);
       if (along_depth) {
-        of_m.row_sums(wide, m + (first * depth + k) * of_m.size, depth, length, last - first, out,
-                      k > 0);
-      } else {
-        of_m.wide_sums(wide, m + (first + k * count) * of_m.size, count, length, last - first, out,
+        of_m->row_sums(wide, m + (first * depth + k) * of_m->size, depth, length, last - first, out,
                        k > 0);
+      } else {
+        of_m->wide_sums(wide, m + (first + k * count) * of_m->size, count, length, last - first,
+                        out, k > 0);
       }
     }
   }

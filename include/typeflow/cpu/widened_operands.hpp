@@ -171,10 +171,13 @@ class WidenedOperand {
   /// The numbers from number First on.
   template <int First>
   TYPEFLOW_INLINE static B half(const Vector<Bits, W>& bits) {
-    const auto some = [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      return Vector<Bits, lanes>::of(__builtin_shufflevector(bits.v, bits.v, (First + I)...));
-    }(std::make_integer_sequence<int, lanes>{});
-    return std::bit_cast<B>(widened<X>(some));
+    return std::bit_cast<B>(
+        widened<X>(part<First>(bits, std::make_integer_sequence<int, lanes>{})));
+  }
+  template <int First, int... I>
+  TYPEFLOW_INLINE static Vector<Bits, lanes> part(const Vector<Bits, W>& bits,
+                                                  std::integer_sequence<int, I...>) {
+    return Vector<Bits, lanes>::of(__builtin_shufflevector(bits.v, bits.v, (First + I)...));
   }
 };
 
