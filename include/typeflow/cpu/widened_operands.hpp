@@ -177,7 +177,13 @@ class WidenedOperand {
   template <int First, int... I>
   TYPEFLOW_INLINE static Vector<Bits, lanes> part(const Vector<Bits, W>& bits,
                                                   std::integer_sequence<int, I...>) {
+#ifndef __CUDACC__  // nvcc loses the pack in what it hands to the host compiler
     return Vector<Bits, lanes>::of(__builtin_shufflevector(bits.v, bits.v, (First + I)...));
+#else
+    Vector<Bits, lanes> some;
+    ((some.v[I] = bits.v[First + I]), ...);
+    return some;
+#endif
   }
 };
 
