@@ -98,8 +98,8 @@ template <class B>
 inline constexpr int lanes_of = static_cast<int>(B::size);
 template <class T, int N>
 inline constexpr int lanes_of<Vector<T, N>> = N;
-/// Of each group of 2 * Half lanes the lower (or upper) half: a group of a, then one of b, in
-/// turns. Of halves in lanes that no group fills, the values are of no interest.
+/// Takes the lower (or upper) half of each group of 2 * Half lanes: a group of a, then one of b, in
+/// turns. Lanes that no group fills have any values.
 template <int Half, bool Upper, int N, class B>
 TYPEFLOW_INLINE B halves(const B& a, const B& b) {
   constexpr int n = lanes_of<B>;

@@ -213,7 +213,7 @@ TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::RightShift&, const Vector<
       });
 }
 
-/// By squares; a negative power of anything but 1 and -1 is 0.
+/// Computes powers by squares. A negative power of anything but 1 and -1 is 0.
 template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::Pow&, const Vector<T, N>& a,
                                            const Vector<T, N>& b) {

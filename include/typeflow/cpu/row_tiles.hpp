@@ -64,7 +64,7 @@ template <class T, int N>
     if constexpr (N == B::W) {
       if (count == N && B::narrow(from, length, readable, {tile.v, N})) return;
     } else if constexpr (sizeof(T) <= 2) {
-      // Of bool as of bytes: arrays of these may be copied as such.
+      // Booleans are copied as bytes.
       using U = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
       if (count == N) {
         TransposeBlocks<U>::run({reinterpret_cast<const U*>(from), length}, N, length,

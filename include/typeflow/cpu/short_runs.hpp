@@ -148,7 +148,7 @@ inline std::int64_t reverse_runs(const std::byte* from, std::byte* to, std::int6
 }
 
 /// Copies `count` runs of 1 to `short_run` bytes.
-/// With `streams`, others see them only after end_streams().
+/// With `streams`, other threads see the copies only after end_streams().
 inline void copy_short_runs(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
                             std::int64_t count, std::int64_t bytes, bool streams = false) {
   if (streams && are_lines(to, bytes)) return stream_lines(from, to, count, bytes);

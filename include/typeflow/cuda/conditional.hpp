@@ -32,8 +32,8 @@ struct LoopNumbers {
 };
 static_assert(sizeof(LoopNumbers) <= Decisions::loop_bytes);
 
-/// Where kernels before a decision report that their data is wrong. Then loops end, which would
-/// decide by wrong numbers.
+/// The records in which kernels before a decision report that their data is wrong. Then loops end,
+/// which would decide by wrong numbers.
 struct KnownFailures {
   static constexpr int most = warp_size;
 

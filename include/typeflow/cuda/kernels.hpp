@@ -71,7 +71,7 @@ inline constexpr bool has_products = false;
 template <class O, DType D, unsigned Variant, int Outer, class B>
 inline constexpr bool has_products<ir::ContractionKernel<O, D, Variant, Outer, B>> = true;
 
-/// Of operations that programs have added.
+/// Whether an operation is the library's own: here, one that a program has added.
 constexpr std::false_type is_own_operation(...) { return {}; }
 /// KernelEntry::is_confined, of the kernel of an operation O. Operations of the library are; the
 /// specialisation for another one may say so: static constexpr bool is_confined = true.

@@ -110,7 +110,7 @@ struct solver_of<ops::MatrixInverse> {
   }
 };
 
-/// Of the determinant, or of its sign and logarithm.
+/// Computes the determinant, or its sign and logarithm, by an LU decomposition.
 struct SolverOfDeterminants {
   static constexpr SolverRoutine routines[] = {SolverRoutine::getrf};
   static SolverShape shape(const Tensor* in, const Tensor*) { return SolverShape(*in); }

@@ -50,7 +50,7 @@ constexpr std::uint32_t ties_of(SelectionCounts counts) {
   return static_cast<std::uint32_t>(counts >> 32);
 }
 
-/// What the threads of a block share.
+/// The shared memory of a block.
 template <class K>
 struct SelectBlock {
   using Key = K;

@@ -26,7 +26,7 @@ struct CudaLaunch {
   int argument_count;
 };
 
-/// What a conditional node of a graph does with its condition, a number in the device's memory.
+/// The kinds of a conditional node of a graph. Its condition is a number in the device's memory.
 enum class CudaConditional {
   loop,   ///< runs its one body as long as the condition is not 0
   branch  ///< runs the body with this number
@@ -86,7 +86,7 @@ struct CudaRuntime {
   /// Records a conditional node. Its `count` bodies are empty at first.
   cudaError_t (*add_conditional)(cudaStream_t recorded, cudaGraphConditionalHandle condition,
                                  CudaConditional kind, int count, cudaGraph_t* bodies);
-  /// What this thread gives the stream from now on is recorded in a body.
+  /// Records in a body what this thread gives the stream from now on.
   cudaError_t (*begin_body)(cudaStream_t stream, cudaGraph_t body);
   cudaError_t (*end_body)(cudaStream_t stream);
 

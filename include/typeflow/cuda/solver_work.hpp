@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a library such as cuSOLVER is asked for on GPUs: calls of LAPACK's routines, what they work
-// on in the workspace, and the kernels that bring it there and back.
+// Calls of LAPACK's routines to a library for GPUs such as cuSOLVER, the matrices in the workspace
+// on which they work, and the kernels that copy these there and back.
 
 #include <algorithm>
 #include <bit>
@@ -196,7 +196,7 @@ struct DeterminantOfPivots {
   }
 };
 
-/// What the routines of an operation work on.
+/// The matrices on which the routines of an operation work.
 struct SolverShape {
   SolverCall call;  ///< without routine and pointers
   std::int64_t count;

@@ -60,12 +60,12 @@ class CudaStream final : public AsynchronousStream {
 
   const CudaRuntime& runtime() const { return runtime_; }
   int device() const { return device_; }
-  /// For work of the present call.
+  /// The stream, for work of the present call.
   cudaStream_t get() {
     if (capture_ != nullptr) capture_->before_launch(*this);
     return stream_;
   }
-  /// What records the work; null: it is done.
+  /// The capture that records the work; null: the work is done.
   CudaCapture* capture() const { return capture_.get(); }
   /// Has this thread's calls go to the stream's GPU.
   void use_device() const {
@@ -162,9 +162,9 @@ class CudaStream final : public AsynchronousStream {
     return draw_;
   }
 
-  /// Where draw() finds the number from now on.
+  /// Sets the place at which draw() finds the number from now on.
   void set_draw(const std::uint64_t* draw) { draw_ = draw; }
-  /// Of a recording: launches go to another stream, which is recorded, too.
+  /// Has the launches of a recording go to another stream, which is recorded, too.
   void record_on(cudaStream_t stream) { stream_ = stream; }
 
   /// A record, for kernels of this call, of what they find wrong in their data.

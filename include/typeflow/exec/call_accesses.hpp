@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the kernel calls of a recording read and write, as a plan knows it.
+// The memory that the kernel calls of a recording read and write, found in the plan.
 
 #include <algorithm>
 #include <cstddef>

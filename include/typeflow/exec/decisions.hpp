@@ -12,7 +12,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
-/// What a recording needs from the start.
+/// The memory that a recording needs, and how deep its branches and loops nest.
 struct RecordingNeeds {
   std::int64_t scratch = 0;  ///< bytes of memory
   int depth = 0;             ///< branches and loops inside one another; 0: kernels alone

@@ -32,7 +32,7 @@ struct MemoryAccess {
   }
 };
 
-/// Of a call of which nothing is known: it comes after all calls before it, and before all others.
+/// The access of an unknown call. It comes after all calls before it, and before all others.
 inline constexpr MemoryAccess any_access{0, UINTPTR_MAX, true};
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -42,9 +42,8 @@ class Recordings {
     const bool goes_on = first == made_ + 1 && first < made_to_;
     made_ = first;
     if (goes_on) return now;
-    const bool decides = stream.records_decisions();
     Stretch& stretch = stretches_[first];
-    if (stretch.count < 0) stretch.find(execution, plan, now, end, decides);
+    if (stretch.count < 0) stretch.find(execution, plan, now, end, stream.records_decisions());
     made_to_ = first + std::max(stretch.launches, 1);
     if (stretch.count < 2 || stretch.is_given_up) return now;
     Take& take = stretch.take_of(arena, binding, at);
@@ -57,7 +56,7 @@ class Recordings {
     if (failure.what != 0) return now;
     if (take.recording == nullptr) {
       try {
-        RegionRecorder recorder(execution, launcher, arena, binding, decides);
+        RegionRecorder recorder(execution, launcher, arena, binding, stream.records_decisions());
         take.recording.reset(stream.record(recorder.needs(now, now + stretch.count)));
         if (take.recording == nullptr) return stretch.give_up(now);
         recorder.record(*take.recording, now + stretch.count, at, draw, failure);

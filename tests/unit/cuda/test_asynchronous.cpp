@@ -21,39 +21,16 @@
 #include <typeflow/devices.hpp>
 #include <typeflow/indexing.hpp>
 
+#include "support/cuda_calls.hpp"
 #include "support/message_of.hpp"
 
 namespace {
 
 namespace tf = typeflow;
+using test::calls_of;
+using test::CudaCalls;
 using test::CudaOnHost;
 using test::CudaTargetOnHost;
-
-/// The calls of CUDA's that `f` makes.
-struct Calls {
-  int launches, graphs, graph_launches, allocations, pinned, in, out, waits, event_waits, peer;
-};
-template <class F>
-Calls calls_of(const F& f) {
-  const auto now = [] {
-    const CudaOnHost& c = CudaOnHost::get();
-    return Calls{c.launches,  c.graphs,     c.graph_launches,   c.allocations, c.pinned_allocations,
-                 c.copies_in, c.copies_out, c.synchronizations, c.event_waits, c.peer_copies};
-  };
-  const Calls before = now();
-  f();
-  const Calls after = now();
-  return {after.launches - before.launches,
-          after.graphs - before.graphs,
-          after.graph_launches - before.graph_launches,
-          after.allocations - before.allocations,
-          after.pinned - before.pinned,
-          after.in - before.in,
-          after.out - before.out,
-          after.waits - before.waits,
-          after.event_waits - before.event_waits,
-          after.peer - before.peer};
-}
 
 constexpr void net(tf::Graph& g) {
   auto x = placeholder<float, tf::batch, 12>(g, "x");
@@ -81,14 +58,14 @@ TEST_CASE("a training step that fetches nothing is one graph, and waits for noth
   OnGpu session(variables, {.seed = 3});
   const std::vector<float> x = inputs(5 * 12);
   const auto step = [&] { session.run<"train">(tf::feed<"x">(x)); };
-  const Calls first = calls_of(step);
+  const CudaCalls first = calls_of(step);
   CHECK(first.launches > 4);
   CHECK(first.graphs == 0);  // what runs once is not recorded
-  const Calls second = calls_of(step);
+  const CudaCalls second = calls_of(step);
   CHECK(second.graphs == 1);
   CHECK(second.graph_launches == 1);
   for (int i = 0; i < 20; ++i) step();  // all staging buffers have been used
-  const Calls steady = calls_of([&] {
+  const CudaCalls steady = calls_of([&] {
     for (int i = 0; i < 10; ++i) step();
   });
   CHECK(steady.launches == 0);
@@ -101,7 +78,7 @@ TEST_CASE("a training step that fetches nothing is one graph, and waits for noth
   CHECK(steady.in == 20);  // the feed, and the number of the random draw
   const auto loss = [&] { return float(session.run<"train", "loss">(tf::feed<"x">(x))); };
   CHECK(loss() > 0);
-  const Calls fetched = calls_of(loss);
+  const CudaCalls fetched = calls_of(loss);
   CHECK(fetched.out == 1);
   CHECK(fetched.waits == 0);
 }
@@ -118,8 +95,8 @@ TEST_CASE("recorded steps have the bits of steps that are launched one by one") 
     losses.push_back(all_of(variables, "wide/W")[7]);
     return losses;
   };
-  const Calls recorded = calls_of([&] { trained(false); });
-  const Calls waited = calls_of([&] { trained(true); });
+  const CudaCalls recorded = calls_of([&] { trained(false); });
+  const CudaCalls waited = calls_of([&] { trained(true); });
   CHECK(recorded.graph_launches == 5);
   CHECK(waited.graph_launches == 0);
   CHECK(waited.waits > recorded.waits);
@@ -128,7 +105,7 @@ TEST_CASE("recorded steps have the bits of steps that are launched one by one") 
 
 TEST_CASE("TYPEFLOW_CUDA_GRAPHS=0 has kernels launched one by one") {
   setenv("TYPEFLOW_CUDA_GRAPHS", "0", 1);
-  const Calls calls = calls_of([] {
+  const CudaCalls calls = calls_of([] {
     tf::Variables variables;
     OnGpu session(variables, {.seed = 3});
     for (int i = 0; i < 4; ++i) session.run<"train">(tf::feed<"x">(inputs(5 * 12)));
@@ -184,12 +161,12 @@ TEST_CASE("the last eight sizes keep their recordings") {
   for (int twice = 0; twice < 2; ++twice) {
     for (std::size_t rows = 1; rows <= 8; ++rows) step(rows);
   }
-  const Calls known = calls_of([&] {
+  const CudaCalls known = calls_of([&] {
     for (std::size_t rows = 8; rows >= 1; --rows) step(rows);
   });
   CHECK(known.graphs == 0);
   CHECK(known.graph_launches == 8);
-  const Calls more = calls_of([&] {
+  const CudaCalls more = calls_of([&] {
     for (std::size_t rows = 9; rows <= 16; ++rows) step(rows);
     step(1);  // forgotten
   });
@@ -210,7 +187,7 @@ TEST_CASE("sessions share the GPU's copies of variables") {
   step();
   const std::vector<float> before = step();
   std::vector<float> after;
-  const Calls calls = calls_of([&] { after = step(); });
+  const CudaCalls calls = calls_of([&] { after = step(); });
   CHECK(calls.in == 3);  // two feeds and the number of a draw
   CHECK(calls.out == 1);
   CHECK(after != before);
@@ -240,7 +217,7 @@ TEST_CASE("loops play their bodies if the host decides") {
     const std::vector<float> right = run(cpu, shift);
     for (std::size_t k = 0; k < 7; ++k) CHECK(got[k] == doctest::Approx(right[k]).epsilon(1e-4));
   }
-  const Calls calls = calls_of([&] { run(session, 9); });
+  const CudaCalls calls = calls_of([&] { run(session, 9); });
   CudaOnHost::get().has_conditional_nodes = true;
   CHECK(calls.graph_launches == 20);
   CHECK(calls.launches < 20);
@@ -264,7 +241,7 @@ TEST_CASE("tensors go from one GPU to another directly, and streams wait for one
     for (int i = 0; i < 10; ++i) {
       const float expected = cpu.run<"train", "loss">(tf::feed<"x">(x));
       float got = 0;
-      const Calls calls = calls_of([&] { got = gpus.run<"train", "loss">(tf::feed<"x">(x)); });
+      const CudaCalls calls = calls_of([&] { got = gpus.run<"train", "loss">(tf::feed<"x">(x)); });
       CHECK(got == doctest::Approx(expected).epsilon(1e-4));
       CHECK(calls.peer > 0);
       CHECK(calls.event_waits > 0);

@@ -20,40 +20,19 @@
 #include <typeflow/cuda/indexing.hpp>
 #include <typeflow/indexing.hpp>
 
+#include "support/cuda_calls.hpp"
 #include "support/message_of.hpp"
 
 namespace {
 
 namespace tf = typeflow;
+using test::calls_of;
+using test::CudaCalls;
 using test::CudaOnHost;
 using test::CudaTargetOnHost;
 
 template <auto M>
 using OnGpu = tf::Session<M, tf::training, CudaTargetOnHost>;
-
-/// What a run does to the GPU.
-struct Calls {
-  int launches, graphs, graph_launches, in, out, waits, nodes, bodies;
-};
-template <class F>
-Calls calls_of(const F& f) {
-  const auto now = [] {
-    const CudaOnHost& c = CudaOnHost::get();
-    return Calls{c.launches,   c.graphs,           c.graph_launches,    c.copies_in,
-                 c.copies_out, c.synchronizations, c.conditional_nodes, c.body_runs};
-  };
-  const Calls before = now();
-  f();
-  const Calls after = now();
-  return {after.launches - before.launches,
-          after.graphs - before.graphs,
-          after.graph_launches - before.graph_launches,
-          after.in - before.in,
-          after.out - before.out,
-          after.waits - before.waits,
-          after.nodes - before.nodes,
-          after.bodies - before.bodies};
-}
 
 /// A run-time without conditional nodes, as long as this lives.
 struct HostDecides {
@@ -75,7 +54,7 @@ auto on_gpu(const F& runs) {
     return fresh();
   }();
   decltype(decided_by_host) out;
-  const Calls calls = calls_of([&] { out = fresh(); });
+  const CudaCalls calls = calls_of([&] { out = fresh(); });
   CHECK(calls.nodes > 0);
   CHECK(calls.bodies > 0);
   CHECK(out == decided_by_host);
@@ -126,7 +105,7 @@ TEST_CASE("a while_loop is one graph launch, whatever its trip count") {
       for (float v = most; v > 1; v /= 2) ++trips;
       int n = -1;
       std::vector<float> y;
-      const Calls calls = calls_of([&] {
+      const CudaCalls calls = calls_of([&] {
         const auto [got_n, got_y] = session.run<"n", "y">(tf::feed<"x">(x));
         n = got_n;
         append(y, got_y);
@@ -180,7 +159,7 @@ TEST_CASE("scans, their gradients and random numbers are one graph") {
   OnGpu<recurrent> session(variables, {.seed = 7});
   const auto step = [&] { session.run<"train">(tf::feed<"xs">(inputs(36))); };
   for (int i = 0; i < 20; ++i) step();
-  const Calls calls = calls_of(step);
+  const CudaCalls calls = calls_of(step);
   CHECK(calls.graph_launches == 1);
   CHECK(calls.launches == 0);
   CHECK(calls.waits == 0);
@@ -255,7 +234,7 @@ TEST_CASE("loops and branches nest, with any trip counts and arms") {
     session.run<"y">(tf::feed<"x">(inputs(3)), tf::feed<"n">(4), tf::feed<"m">(3));
   };
   for (int i = 0; i < 20; ++i) run();
-  const Calls calls = calls_of(run);
+  const CudaCalls calls = calls_of(run);
   CHECK(calls.graph_launches == 1);
   CHECK(calls.launches == 0);
   CHECK(calls.out == 1);
@@ -292,7 +271,7 @@ TEST_CASE("a thousand training steps are one graph launch") {
   tf::Variables variables;
   OnGpu<train> session(variables);
   for (int i = 0; i < 3; ++i) run(session, 1e10f);  // no step
-  const Calls calls = calls_of([&] { CHECK(run(session, -1.0f) == 1000); });
+  const CudaCalls calls = calls_of([&] { CHECK(run(session, -1.0f) == 1000); });
   CHECK(calls.graph_launches == 1);
   CHECK(calls.launches == 0);
   CHECK(calls.bodies == 1000);
@@ -476,7 +455,7 @@ TEST_CASE("TYPEFLOW_CUDA_GRAPHS=0 has the host decide") {
     tf::fori_loop(0, 5, [](auto, auto v) { return v * 2.0f; }, x).named("y");
   };
   setenv("TYPEFLOW_CUDA_GRAPHS", "0", 1);
-  const Calls calls = calls_of([] {
+  const CudaCalls calls = calls_of([] {
     tf::Variables none;
     OnGpu<count> session(none);
     for (int i = 0; i < 4; ++i) {

@@ -39,7 +39,7 @@ void finish_product(const KernelCall& call, std::int64_t matrix, const typename 
 template <class E, int Operand>
 inline constexpr bool is_widened =
     detail::is_half<typename E::template Operand<Operand>> && std::is_same_v<typename E::T, float>;
-/// How it is; null if the loops read its elements as they are.
+/// How the operand is widened; null if the loops read its elements as they are.
 template <class E, int Operand>
 constexpr const Widening<typename E::T>* widening() {
   if constexpr (is_widened<E, Operand>) {

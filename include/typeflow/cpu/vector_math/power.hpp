@@ -105,7 +105,7 @@ struct Powers : VectorBase<T, A> {
     y.is_known = y.is_known | cube | inverse_other;
     return y;
   }
-  /// What the square and its product lost by rounding is added.
+  /// a^3, with the rounding errors of the square and of the product added.
   TYPEFLOW_INLINE static V cubed(const V& a) {
     const Sum square = Base::exact_product(a, a);
     const Sum product = Base::exact_product(square.high, a);
