@@ -49,20 +49,24 @@ inline void check_ulps(const std::string& name, const tf::HostTensor& got,
 }
 
 /// Compares one named value of a model, interpreted and compiled, with what is expected.
-template <auto Model>
-void check_result(const std::string& name, const tf::HostTensors& feeds,
-                  const tf::HostTensor& expected, double ulps, double absolute = 0) {
+inline void check_result(const TestedModel& model, const std::string& name,
+                         const tf::HostTensors& feeds, const tf::HostTensor& expected, double ulps,
+                         double absolute) {
   tf::Graph graph;
-  Model(graph);
+  model.trace(graph);
   {
     INFO("interpreted");
     check_ulps(name, tf::Interpreter(graph).run({name}, feeds)[0], expected, ulps, absolute);
   }
   INFO("kernels");
-  Kernels<Model> kernels;
-  const Outcome got = kernels.run(feeds);
+  const Outcome got = model.compiled(1)->run(feeds);
   REQUIRE(got.count(name) == 1);
   check_ulps(name, got.at(name), expected, ulps, absolute);
+}
+template <auto Model>
+void check_result(const std::string& name, const tf::HostTensors& feeds,
+                  const tf::HostTensor& expected, double ulps, double absolute = 0) {
+  check_result(tested<Model>(), name, feeds, expected, ulps, absolute);
 }
 
 /// Zeros, infinities, NaN, the ends of the range, halves and whole numbers; then, up to `count`,

@@ -128,38 +128,20 @@ tf::HostTensor pick(const tf::HostTensor& x, const tf::Dims& shape, const F& f) 
 // Checks.
 
 /// Compares a graph's named values, interpreted, with what is expected.
-inline void check_interpreter(const tf::ir::Graph& graph, const tf::HostTensors& feeds,
-                              const Outcome& expected, double tolerance = 0) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : expected) names.push_back(name);
-  tf::Interpreter interpreter(graph);
-  const std::vector<tf::HostTensor> got = interpreter.run(names, feeds);
-  std::size_t i = 0;
-  for (const auto& [name, value] : expected) check_close(name, got[i++], value, tolerance);
-}
+void check_interpreter(const tf::ir::Graph& graph, const tf::HostTensors& feeds,
+                       const Outcome& expected, double tolerance = 0);
 
 /// Compares a model's kernels, with one thread and several, and its interpreted graph with what is
 /// expected. The tolerance is relative to the largest element; 0 asks for equality.
+void check_values(const TestedModel& model, const tf::HostTensors& feeds, const Outcome& expected,
+                  double tolerance);
 template <auto Model>
 void check_values(const tf::HostTensors& feeds, const Outcome& expected, double tolerance = 0) {
-  tf::Graph graph;
-  Model(graph);
-  REQUIRE(tf::ir::verify(graph).view() == "");
-  {
-    INFO("interpreted");
-    check_interpreter(graph, feeds, expected, tolerance);
-  }
-  for (const int threads : {1, 2}) {
-    INFO("kernels, ", threads, " threads");
-    Kernels<Model> kernels(threads);
-    const Outcome got = kernels.run(feeds);
-    for (const auto& [name, value] : expected) {
-      INFO(name);
-      REQUIRE(got.count(name) == 1);
-      check_close(name, got.at(name), value, tolerance);
-    }
-  }
-  check_allocations<Model>(feeds);
+  check_values(tested<Model>(), feeds, expected, tolerance);
 }
 
 }  // namespace test
+
+#ifndef TYPEFLOW_COMPILED_TESTING
+#include "support/check_values.ipp"
+#endif
