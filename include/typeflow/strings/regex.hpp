@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// regex_replace, regex_full_match. See regex_program.hpp for the syntax.
+// regex_replace, regex_full_match. See regex_parser.hpp for the syntax.
 
 #include <cstdint>
 #include <source_location>
@@ -60,7 +60,7 @@ struct RegexOptions {
 /// "\\2/\\1"). In the rewrite \0 is the whole match, \1 ... \9 are groups, and \\ is a backslash.
 /// (I...) -> (I...)
 ///
-/// Patterns have RE2's syntax, as TensorFlow's (strings/regex_program.hpp says what is missing). A
+/// Patterns have RE2's syntax, as TensorFlow's (strings/regex_parser.hpp says what is missing). A
 /// mistake in pattern or rewrite is one of the model, so the model does not compile. The time is
 /// linear in the strings' lengths.
 template <TypedExpr X>

@@ -46,7 +46,7 @@ class RegexMatcher {
         // No empty match directly behind a match: a code point stays instead.
         at = begin();
         if (at == text.size()) break;
-        const auto bytes = static_cast<std::size_t>(RegexProgram::point_at(text, at).bytes);
+        const auto bytes = static_cast<std::size_t>(code_point_at(text, at).bytes);
         out.append(text.substr(at, bytes));
         at += bytes;
         continue;
@@ -81,15 +81,15 @@ class RegexMatcher {
   static bool holds(std::int32_t assertion, std::string_view text, std::size_t i) {
     const bool boundary = is_word(text, i - 1) != is_word(text, i);  // before 0: none
     switch (assertion) {
-      case RegexProgram::text_begin:
+      case RegexTree::text_begin:
         return i == 0;
-      case RegexProgram::text_end:
+      case RegexTree::text_end:
         return i == text.size();
-      case RegexProgram::line_begin:
+      case RegexTree::line_begin:
         return i == 0 || text[i - 1] == '\n';
-      case RegexProgram::line_end:
+      case RegexTree::line_end:
         return i == text.size() || text[i] == '\n';
-      case RegexProgram::word_boundary:
+      case RegexTree::word_boundary:
         return boundary;
       default:
         return !boundary;
@@ -149,8 +149,7 @@ class RegexMatcher {
       }
       if (now_.at.empty() && (matched || full)) break;
       const bool at_end = i >= text.size();
-      const RegexProgram::Point p =
-          at_end ? RegexProgram::Point{-1, 1} : RegexProgram::point_at(text, i);
+      const CodePoint p = at_end ? CodePoint{-1, 1} : code_point_at(text, i);
       const std::size_t after = i + static_cast<std::size_t>(p.bytes);
       clear(next_);
       for (const std::int32_t pc : now_.at) {
