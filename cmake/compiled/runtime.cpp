@@ -14,6 +14,7 @@
 #include "typeflow/exec/place_by_cost.ipp"
 #include "typeflow/exec/placement.ipp"
 #include "typeflow/exec/program_placement.ipp"
+#include "typeflow/exec/recordings.ipp"
 #include "typeflow/exec/simulate.ipp"
 #include "typeflow/exec/timeline.ipp"
 #include "typeflow/graph/describe.ipp"
