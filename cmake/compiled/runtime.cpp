@@ -27,6 +27,7 @@
 #include "typeflow/runtime/elements.ipp"
 #include "typeflow/runtime/engine.ipp"
 #include "typeflow/runtime/local_devices.ipp"
+#include "typeflow/runtime/other_engines.ipp"
 #include "typeflow/runtime/run_limits.ipp"
 #include "typeflow/runtime/variables.ipp"
 #include "typeflow/strings/parse.ipp"

@@ -480,29 +480,6 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void Engine::Run::no_memory_for(Id name) const
 
 namespace detail {
 
-struct OtherEngines::List {
-  struct EngineOf {
-    const ir::ProgramView* program;
-    std::unique_ptr<Engine> engine;
-  };
-  GrowingList<EngineOf> engines;
-};
-
-TYPEFLOW_COLD TYPEFLOW_DEFINITION OtherEngines::OtherEngines() : list_(new List) {}
-TYPEFLOW_COLD TYPEFLOW_DEFINITION OtherEngines::~OtherEngines() { delete list_; }
-
-TYPEFLOW_DEFINITION Engine& OtherEngines::get(const ir::ProgramView& program, Make make,
-                                              void* session) {
-  using EngineOf = List::EngineOf;
-  return *list_->engines
-              .get([&](const EngineOf& known) { return known.program == &program; },
-                   [&] { return EngineOf{&program, make(session)}; })
-              .engine;
-}
-TYPEFLOW_COLD TYPEFLOW_DEFINITION void OtherEngines::trace(KernelTrace* trace) {
-  list_->engines.each([&](const List::EngineOf& known) { known.engine->trace(trace); });
-}
-
 /// Error if a number of threads is negative.
 TYPEFLOW_COLD inline void check_threads(int requested, std::string_view call,
                                         const std::source_location* at) {

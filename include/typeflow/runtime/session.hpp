@@ -22,6 +22,7 @@
 #include "typeflow/runtime/default_target.hpp"
 #include "typeflow/runtime/engine.hpp"
 #include "typeflow/runtime/feed.hpp"
+#include "typeflow/runtime/other_engines.hpp"
 #include "typeflow/runtime/select.hpp"
 #include "typeflow/runtime/target.hpp"
 
