@@ -241,9 +241,9 @@ constexpr ir::Op make_op() {
   ir::Op op{};
   if constexpr (well_formed<O>()) {  // else it has said why not
     using Rules = detail::Rules<O>;
-    op.id = hash(O::name);
-    op.key = static_cast<unsigned>(op.id & 1023u);
     op.name = O::name;
+    op.id = hash(op.name);
+    op.key = static_cast<unsigned>(op.id & 1023u);
     op.type = detail::type_name<O>();
     op.kind = O::kind;
     op.builtin = O::builtin;
