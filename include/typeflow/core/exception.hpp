@@ -16,7 +16,19 @@ namespace detail {
 
 TYPEFLOW_COLD inline std::string mismatch(const std::string& operation, const std::string& expected,
                                           const std::string& given) {
-  return operation + ": expected " + expected + ", got " + given;
+  std::string text = operation;
+  text += ": expected ";
+  text += expected;
+  text += ", got ";
+  text += given;
+  return text;
+}
+TYPEFLOW_COLD inline std::string with_sentence(const std::string& operation,
+                                               const std::string& sentence) {
+  std::string text = operation;
+  text += ": ";
+  text += sentence;
+  return text;
 }
 inline std::string part_of(const char* text, std::size_t first, std::size_t size) {
   return std::string(text + first, size);
@@ -42,7 +54,8 @@ class Error : public std::runtime_error {
   /// For errors without an expectation: `what()` is "<operation>: <sentence>".
   template <class Here = detail::Isa>
   TYPEFLOW_COLD Error(const std::string& operation, const std::string& sentence)
-      : std::runtime_error(operation + ": " + sentence), operation_(operation.size()) {}
+      : std::runtime_error(detail::with_sentence(operation, sentence)),
+        operation_(operation.size()) {}
   template <class Here = detail::Isa>
   TYPEFLOW_COLD explicit Error(const std::string& sentence) : std::runtime_error(sentence) {}
 

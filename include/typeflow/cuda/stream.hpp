@@ -26,17 +26,20 @@
 #include "typeflow/cuda/runtime.hpp"
 #include "typeflow/cuda/staging.hpp"
 #include "typeflow/exec/asynchronous.hpp"
+#include "typeflow/exec/recorder.hpp"
+#include "typeflow/exec/recording.hpp"
+#include "typeflow/exec/recordings.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
 /// A stream of one GPU. All its functions may be called by several threads.
-class CudaStream final : public AsynchronousStream {
+class CudaStream final : public RecordingStream {
  public:
   /// Error if the GPU has no stream left. TYPEFLOW_CUDA_GRAPHS=0 in the environment: it records no
   /// kernels; =chain: recorded kernels run one after another.
   CudaStream(const CudaRuntime& runtime, int device)
-      : AsynchronousStream(&runtime),
+      : RecordingStream(&runtime),
         runtime_(runtime),
         device_(device),
         records_(!has_setting("0")),
@@ -149,10 +152,12 @@ class CudaStream final : public AsynchronousStream {
   void check() const override {
     detail::check_cuda(runtime_, error_.load(std::memory_order_relaxed), detail::late_cuda_error);
   }
-  Recording* record(const RecordingNeeds& needs) override;
+  std::unique_ptr<exec::Recorder> recorder() override {
+    return records_ ? exec::make_recorder(*this) : nullptr;
+  }
+  std::unique_ptr<Recording> record(const RecordingNeeds& needs) override;
   bool records_decisions() const override {
-    return records_ && runtime_.has_conditional_nodes != nullptr &&
-           runtime_.has_conditional_nodes();
+    return runtime_.has_conditional_nodes != nullptr && runtime_.has_conditional_nodes();
   }
 
   /// The number of the random draw in the GPU's memory, for kernels of a recording; null: kernels
@@ -316,8 +321,8 @@ class CudaRecording final : public Recording {
   std::uint64_t draw_ = 0;  // of the last time
 };
 
-inline Recording* CudaStream::record(const RecordingNeeds& needs) {
-  return records_ ? new CudaRecording(*this, needs) : nullptr;
+inline std::unique_ptr<Recording> CudaStream::record(const RecordingNeeds& needs) {
+  return std::make_unique<CudaRecording>(*this, needs);
 }
 
 /// The memory of one GPU. Copies are made in the order of its stream. Those to the host wait for

@@ -5,35 +5,13 @@
 // in its order. The host waits for what it reads.
 
 #include <cstdint>
-#include <span>
+#include <memory>
 
-#include "typeflow/exec/decisions.hpp"
 #include "typeflow/exec/memory.hpp"
-#include "typeflow/exec/memory_access.hpp"
+#include "typeflow/exec/recorder.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
-
-/// Kernel calls that are made again as one. The device's stream outlives it.
-class Recording {
- public:
-  Recording() = default;
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-  virtual ~Recording() = default;
-
-  /// The stream with which kernels are called to be recorded. They are not run.
-  virtual Stream& stream() = 0;
-  /// The next call reads and writes this memory and no other. When the recording is played, calls
-  /// may be made at once if none of their accesses conflict, or in another order.
-  virtual void begin_call(std::span<const MemoryAccess> accesses) = 0;
-  /// Records branches and loops; null: the host decides, and kernels alone are recorded.
-  virtual Decisions* decisions() { return nullptr; }
-  /// After the last call.
-  virtual void end() = 0;
-  /// Makes the calls, in the device's stream, with the random numbers of a draw.
-  virtual void play(std::uint64_t draw) = 0;
-};
 
 class AsynchronousStream : public Stream {
  public:
@@ -44,10 +22,8 @@ class AsynchronousStream : public Stream {
   virtual void precede(Stream* later) = 0;
   /// Throws the Error that the device has found since it was made.
   virtual void check() const = 0;
-  /// Begins to record kernels; null: the device can't. The caller owns the result.
-  virtual Recording* record(const RecordingNeeds& needs) = 0;
-  /// Whether recordings may have branches and loops.
-  virtual bool records_decisions() const { return false; }
+  /// Records instructions of runs for this stream, which outlives it; null: they are not recorded.
+  virtual std::unique_ptr<exec::Recorder> recorder() { return nullptr; }
   /// Streams of one driver are of one class.
   const void* driver() const { return driver_; }
 

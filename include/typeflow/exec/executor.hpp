@@ -84,7 +84,7 @@ TYPEFLOW_COLD inline void run_streams(const Execution& execution, Arena& arena, 
                                       std::uint64_t draw, Workers* workers) {
   const Plan& plan = *binding.plan;
   if (binding.state == nullptr) {
-    binding.state = new RunState(plan);
+    binding.state = new RunState(execution, plan);
     binding.release = [](RunState* state) { delete state; };
   }
   SharedRun run{arena, binding, *binding.state, workers};

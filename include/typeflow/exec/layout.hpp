@@ -105,7 +105,7 @@ class LayoutPlanner {
 
   static std::int64_t times(std::int64_t bytes, int count) { return checked_product(bytes, count); }
   const Type& type_of(int place) const { return program_.type_of(plan_.places[place].slot); }
-  std::int64_t bytes_of(int place) const {
+  TYPEFLOW_COLD std::int64_t bytes_of(int place) const {
     const Type& type = type_of(place);
     return aligned_size(checked_product(count_of(type.dims).resolve(sizes_), size_of(type.dtype)));
   }
@@ -166,7 +166,8 @@ class LayoutPlanner {
         keep_all_ ? push(place.scope, {bytes, bytes, 0, forever, none, none, none, 0})
                   : push(place.scope, {bytes, bytes, place.first, place.last, none, none, none, 0});
   }
-  int push(int scope, Buffer buffer) {
+  TYPEFLOW_COLD int push(int scope, const Buffer& added) {
+    Buffer buffer = added;
     buffer.next = first_of_scope_[scope];
     first_of_scope_[scope] = buffers_.push(buffer);
     return first_of_scope_[scope];

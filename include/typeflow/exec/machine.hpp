@@ -57,7 +57,7 @@ class DeviceList {
  private:
   void push(const DeviceOptions& device) {
     if (size_ == max_devices) {
-      throw Error("devices", "at most " + std::to_string(max_devices), "more");
+      throw Error("devices", detail::sentence({"at most ", max_devices}), "more");
     }
     devices_[size_++] = device;
   }

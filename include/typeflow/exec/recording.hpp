@@ -1,149 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernel calls that a device records and makes again as one, as CUDA graphs do.
-//
-// A stream of a plan has stretches that its device can make by itself: kernel calls, and branches
-// and loops of these, if the device can decide by itself (regions.hpp). When a stretch is about to
-// be made a second time with the same addresses and sizes, it is recorded; from then on the
-// recording is played. The run stays what the plan says: everything between stretches is done as
-// before. Within a stretch without branches and loops, the device may make calls at once that have
-// no memory in common.
+// Devices that record kernel calls and make them again as one, as CUDA graphs do. A device's stream
+// is a RecordingStream, which begins Recordings. recordings.hpp decides what is recorded, and when.
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <vector>
+#include <span>
 
-#include "typeflow/exec/arena.hpp"
 #include "typeflow/exec/asynchronous.hpp"
-#include "typeflow/exec/launcher.hpp"
-#include "typeflow/exec/opcode.hpp"
-#include "typeflow/exec/plan.hpp"
-#include "typeflow/exec/regions.hpp"
+#include "typeflow/exec/decisions.hpp"
+#include "typeflow/exec/memory_access.hpp"
+#include "typeflow/lower/kernel_call.hpp"
 
-namespace typeflow::inline TYPEFLOW_ISA::exec {
+namespace typeflow::inline TYPEFLOW_ISA {
 
-/// The recordings of one stream of a plan in an arena.
-class Recordings {
+/// Kernel calls that are made again as one. The device's stream outlives them.
+class Recording {
  public:
-  /// Makes the instructions from `now` on, as far as they are recorded. Returns the instruction
-  /// after those that it has made: `now` if the caller has to make it. `now` is a launch, or begins
-  /// a branch or loop.
-  TYPEFLOW_COLD const Instruction* play(const Launcher& launcher, const Execution& execution,
-                                        const Arena& arena, Binding& binding,
-                                        AsynchronousStream& stream, const Instruction* now,
-                                        const Instruction* end, void* const* at, std::uint64_t draw,
-                                        Failure& failure) {
-    const Plan& plan = *binding.plan;
-    const int first = static_cast<int>(now - plan.instructions.data());
-    const bool goes_on = first == made_ + 1 && first < made_to_;
-    made_ = first;
-    if (goes_on) return now;
-    Stretch& stretch = stretches_[first];
-    if (stretch.count < 0) stretch.find(execution, plan, now, end, stream.records_decisions());
-    made_to_ = first + std::max(stretch.launches, 1);
-    if (stretch.count < 2 || stretch.is_given_up) return now;
-    Take& take = stretch.take_of(arena, binding, at);
-    if (take.times++ == 0) {
-      return ++stretch.unknown > most_unknown ? stretch.give_up(now) : now;
-    }
-    stretch.unknown = 0;
-    const bool has_decisions = stretch.launches < stretch.count;
-    if (has_decisions) stream.settle();  // after an error the device would decide by wrong numbers
-    if (failure.what != 0) return now;
-    if (take.recording == nullptr) {
-      try {
-        RegionRecorder recorder(execution, launcher, arena, binding, stream.records_decisions());
-        take.recording.reset(stream.record(recorder.needs(now, now + stretch.count)));
-        if (take.recording == nullptr) return stretch.give_up(now);
-        recorder.record(*take.recording, now + stretch.count, at, draw, failure);
-        take.recording->end();
-      } catch (...) {  // a kernel can't be recorded: whatever else is wrong, its call says
-        failure = {};  // of an arm, perhaps, that the run does not take
-        return stretch.give_up(now);
-      }
-    }
-    made_ += stretch.count - 1;
-    try {
-      take.recording->play(draw);
-    } catch (...) {
-      launcher.rethrow(stretch.step);
-    }
-    return now + stretch.count;
-  }
+  Recording() = default;
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  virtual ~Recording() = default;
 
- private:
-  static constexpr std::size_t most_takes = 8;  ///< of a stretch: sizes, or sets of addresses
-  static constexpr int most_unknown = 64;       ///< in a row, of addresses that never come again
-
-  /// A recording, and all on which it depends besides the random draw.
-  struct Take {
-    SymbolSizes sizes;
-    std::int64_t memory;
-    std::vector<void*> addresses;  // of the stretch's places
-    int times = 0;                 // that the stretch was made so
-    std::unique_ptr<Recording> recording;
-  };
-  struct Stretch {
-    int count = -1;    // instructions; -1: not known yet
-    int launches = 0;  // at its beginning
-    Id step = none;    // the first one
-    int unknown = 0;
-    bool is_given_up = false;
-    std::vector<int> places;  // whose addresses a recording depends on
-    std::vector<Take> takes;  // the last one first
-
-    void find(const Execution& execution, const Plan& plan, const Instruction* now,
-              const Instruction* end, bool decides) {
-      const RegionFinder finder(execution, plan, decides);
-      const Instruction* const last = finder.end_of_region(now, end);
-      count = static_cast<int>(last - now);
-      places = places_of_region(plan, now, last);
-      const Instruction* i = now;
-      while (i != last && i->opcode == Opcode::launch) ++i;
-      launches = static_cast<int>(i - now);
-      const Instruction* const entry = finder.entry_of(now, last);
-      if (launches > 0) {
-        step = plan.launches[now->a].step;
-      } else if (entry != nullptr) {
-        step = plan.loops[entry->a].step;
-      } else {
-        while (i != last && i->opcode != Opcode::launch) ++i;
-        if (i != last) step = plan.launches[i->a].step;
-      }
-    }
-    /// Of a stretch with branches and loops, the launches at its beginning are left.
-    const Instruction* give_up(const Instruction* now) {
-      is_given_up = launches == count;
-      count = launches;
-      unknown = 0;
-      takes.clear();
-      return now;
-    }
-    Take& take_of(const Arena& arena, const Binding& binding, void* const* at) {
-      const auto fits = [&](const Take& take) {
-        if (take.memory != binding.memory || !(take.sizes == arena.sizes)) return false;
-        return std::equal(places.begin(), places.end(), take.addresses.begin(),
-                          [&](int place, const void* known) { return at[place] == known; });
-      };
-      const auto found = std::find_if(takes.begin(), takes.end(), fits);
-      if (found != takes.end()) {
-        std::rotate(takes.begin(), found, found + 1);
-        return takes.front();
-      }
-      if (takes.size() == most_takes) takes.pop_back();
-      Take made{arena.sizes, binding.memory, {}, 0, nullptr};
-      for (const int place : places) made.addresses.push_back(at[place]);
-      return *takes.insert(takes.begin(), std::move(made));
-    }
-  };
-
-  std::map<int, Stretch> stretches_;  // by their first instruction
-  int made_ = -2;                     // the last instruction
-  int made_to_ = 0;                   // the end of the launches that are made with it
+  /// The stream with which kernels are called to be recorded. They are not run.
+  virtual Stream& stream() = 0;
+  /// The next call reads and writes this memory and no other. When the recording is played, calls
+  /// may be made at once if none of their accesses conflict, or in another order.
+  virtual void begin_call(std::span<const MemoryAccess> accesses) = 0;
+  /// Records branches and loops; null: the host decides, and kernels alone are recorded.
+  virtual Decisions* decisions() { return nullptr; }
+  /// After the last call.
+  virtual void end() = 0;
+  /// Makes the calls, in the device's stream, with the random numbers of a draw.
+  virtual void play(std::uint64_t draw) = 0;
 };
 
-}  // namespace typeflow::inline TYPEFLOW_ISA::exec
+/// The stream of a device that can record.
+class RecordingStream : public AsynchronousStream {
+ public:
+  /// Begins to record kernels.
+  virtual std::unique_ptr<Recording> record(const RecordingNeeds& needs) = 0;
+  /// Whether recordings may have branches and loops.
+  virtual bool records_decisions() const { return false; }
+
+ protected:
+  using AsynchronousStream::AsynchronousStream;
+  ~RecordingStream() = default;
+};
+
+}  // namespace typeflow::inline TYPEFLOW_ISA

@@ -16,13 +16,14 @@
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/exec/arena.hpp"
-#include "typeflow/exec/asynchronous.hpp"
 #include "typeflow/exec/call_accesses.hpp"
 #include "typeflow/exec/decisions.hpp"
 #include "typeflow/exec/demand.hpp"
 #include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
+#include "typeflow/exec/recorder.hpp"
+#include "typeflow/exec/recording.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
 
@@ -235,15 +236,11 @@ TYPEFLOW_COLD inline std::vector<int> places_of_region(const Plan& plan, const I
 /// Records a region.
 class RegionRecorder {
  public:
-  TYPEFLOW_COLD RegionRecorder(const Execution& execution, const Launcher& launcher,
-                               const Arena& arena, Binding& binding, bool decides)
-      : execution_(execution),
-        launcher_(launcher),
-        arena_(arena),
-        binding_(binding),
-        plan_(*binding.plan),
-        finder_(execution, plan_, decides),
-        accesses_(execution, arena, plan_) {}
+  TYPEFLOW_COLD RegionRecorder(const StreamRun& run, bool decides)
+      : run_(run),
+        plan_(*run.binding.plan),
+        finder_(run.execution, plan_, decides),
+        accesses_(run.execution, run.arena, plan_) {}
 
   TYPEFLOW_COLD RecordingNeeds needs(const Instruction* first, const Instruction* end) {
     first_ = first;
@@ -260,20 +257,19 @@ class RegionRecorder {
     return all;
   }
   /// After needs().
-  TYPEFLOW_COLD void record(Recording& recording, const Instruction* end, void* const* at,
-                            std::uint64_t draw, Failure& failure) {
+  TYPEFLOW_COLD void record(Recording& recording, const Instruction* end) {
     recording_ = &recording;
     decisions_ = recording.decisions();
-    at_.assign(at, at + plan_.places.size());
-    draw_ = draw;
-    failure_ = &failure;
+    at_.assign(run_.at, run_.at + plan_.places.size());
     record_items(first_, end);
   }
 
  private:
   static constexpr std::int64_t alignment = 256;
 
-  std::int64_t row_bytes(int place) const { return arena_.slot_bytes[plan_.places[place].slot]; }
+  std::int64_t row_bytes(int place) const {
+    return run_.arena.slot_bytes[plan_.places[place].slot];
+  }
   std::byte* scratch(const Instruction* of) const {
     return decisions_->scratch() + scratch_[static_cast<std::size_t>(of - first_)];
   }
@@ -306,7 +302,7 @@ class RegionRecorder {
   }
 
   TYPEFLOW_COLD void launch(int number) {
-    BoundLaunch& of = binding_.launches[number];
+    BoundLaunch& of = run_.binding.launches[number];
     struct Restore {
       BoundLaunch& launch;
       Stream* stream;
@@ -318,13 +314,13 @@ class RegionRecorder {
     } const restore{of, of.call.stream, of.call.workspace};
     of.call.stream = &recording_->stream();
     recording_->begin_call(accesses_.next(plan_.launches[number], of.call, at_.data()));
-    launcher_.call(of, at_.data(), draw_, *failure_);
-    if (failure_->what != 0) throw Error("recording a kernel", "its data is wrong");
+    run_.launcher.call(of, at_.data(), run_.draw, run_.failure);
+    if (run_.failure.what != 0) throw Error("recording a kernel", "its data is wrong");
   }
 
   TYPEFLOW_COLD void record_loop(const LoopInstructions& found, const std::int32_t* trip_count) {
     const Loop& loop = plan_.loops[found.enter->a];
-    const std::int64_t most = loop.max_trip_count.resolve(arena_.sizes);
+    const std::int64_t most = loop.max_trip_count.resolve(run_.arena.sizes);
     // States: what an iteration reads is in `other`, what it writes in `result`.
     std::vector<RowCopy> before;
     std::vector<RowCopy> behind;  // an iteration
@@ -354,7 +350,7 @@ class RegionRecorder {
       record_items(found.condition, found.test);
       const bool is_limited = found.test[2].opcode == Opcode::check;
       decisions_->test(number_at<const bool>(found.test->a),
-                       {is_limited ? most : -1, failure_, loop.step});
+                       {is_limited ? most : -1, &run_.failure, loop.step});
     };
     test();
     decisions_->begin_iteration();
@@ -366,7 +362,7 @@ class RegionRecorder {
     decisions_->end_body();
     for (const Instruction* i = found.after; i != found.end; ++i) {
       if (i->opcode == Opcode::clear_rows) {
-        decisions_->clear_rows(number_at<std::byte>(i->a), arena_.slot_bytes[i->b], most);
+        decisions_->clear_rows(number_at<std::byte>(i->a), run_.arena.slot_bytes[i->b], most);
       } else if (i->opcode == Opcode::set_count) {
         decisions_->store_count(number_at<std::int32_t>(i->a));
       }
@@ -376,7 +372,7 @@ class RegionRecorder {
   /// Where the loop's kernels find their states and rows, and which rows an iteration copies.
   TYPEFLOW_COLD void bind_places(const LoopInstructions& found, const Loop& loop,
                                  std::vector<RowCopy>& rows, std::vector<RowCopy>& behind) {
-    const ir::ProgramView& program = execution_.program;
+    const ir::ProgramView& program = run_.execution.program;
     const ir::ControlRecord& control = control_of(program, program.steps[loop.step]);
     const int last = control.blocks.count - 1;
     const ir::Block& body = program.blocks[program.operands[control.blocks.first + last]];
@@ -407,10 +403,7 @@ class RegionRecorder {
     }
   }
 
-  const Execution& execution_;
-  const Launcher& launcher_;
-  const Arena& arena_;
-  Binding& binding_;
+  const StreamRun& run_;
   const Plan& plan_;
   RegionFinder finder_;
   CallAccesses accesses_;
@@ -419,8 +412,6 @@ class RegionRecorder {
   Recording* recording_ = nullptr;
   Decisions* decisions_ = nullptr;
   std::vector<void*> at_;  // by place
-  std::uint64_t draw_ = 0;
-  Failure* failure_ = nullptr;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::exec

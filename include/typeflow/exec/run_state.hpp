@@ -6,13 +6,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "typeflow/core/failure.hpp"
 #include "typeflow/core/pool.hpp"
 #include "typeflow/core/waiting.hpp"
+#include "typeflow/exec/asynchronous.hpp"
+#include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/plan.hpp"
-#include "typeflow/exec/recording.hpp"
+#include "typeflow/exec/recorder.hpp"
 #include "typeflow/exec/transport.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
@@ -52,18 +55,22 @@ struct StreamState {
   std::uint64_t draw = 0;     ///< of random numbers
   Failure failure;            ///< must outlive the kernels in the device's stream
   Waiter waiter;
-  Completion transfer;  ///< the one under way
-  Recordings recordings;
+  Completion transfer;                 ///< the one under way
+  std::unique_ptr<Recorder> recorder;  ///< null: the device does not record
 };
 
 struct RunState {
-  explicit RunState(const Plan& plan)
+  RunState(const Execution& execution, const Plan& plan)
       : streams(static_cast<std::size_t>(plan.streams.size())),
         events(static_cast<std::size_t>(plan.events.size())),
         cells(plan.cells * plan.frames, 0) {
-    for (StreamState& stream : streams) {
+    for (int s = 0; s < plan.streams.size(); ++s) {
+      StreamState& stream = streams[static_cast<std::size_t>(s)];
       stream.loops = Pool<LoopState>(plan.loops.size(), LoopState{});
       stream.waited = Pool<std::uint64_t>(plan.events.size(), 0);
+      Stream* const on = execution.device(plan.devices[s]).stream;
+      AsynchronousStream* const its = on == nullptr ? nullptr : on->asynchronous();
+      if (its != nullptr) stream.recorder = its->recorder();
     }
   }
 

@@ -18,9 +18,11 @@
 #include "typeflow/core/failure.hpp"
 #include "typeflow/core/philox.hpp"
 #include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/asynchronous.hpp"
 #include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
+#include "typeflow/exec/recorder.hpp"
 #include "typeflow/exec/shared_run.hpp"
 #include "typeflow/exec/transport.hpp"
 
@@ -43,7 +45,7 @@ class StreamRunner {
         is_mixed_(stream < plan_.first_transfer && plan_.first_transfer < plan_.streams.size()),
         own_(device_.stream == nullptr ? nullptr : device_.stream->asynchronous()),
         is_watched_(launcher_.is_watched(run.arena)),
-        may_record_(own_ != nullptr && !is_watched_),
+        recorder_(is_watched_ ? nullptr : state_.recorder.get()),
         places_(plan_.places.data()),
         draw_(state_.draw) {
     set_frame(state_.frame);
@@ -108,7 +110,7 @@ class StreamRunner {
             state_.event = begins;
             return leave(now);
           }
-          if (may_record_) {
+          if (recorder_ != nullptr) {
             if (const Instruction* const next = play(now); next != &now) {
               i = next;
               break;
@@ -130,7 +132,7 @@ class StreamRunner {
         }
         case Opcode::read_flag:
           if (!is_host_) {
-            if (may_record_) {
+            if (recorder_ != nullptr) {
               if (const Instruction* const next = play(now); next != &now) {
                 i = next;
                 break;
@@ -183,7 +185,7 @@ class StreamRunner {
           store(now.a, static_cast<std::int32_t>(loops[now.c].index));
           break;
         default:
-          if (may_record_ && (now.opcode == Opcode::read || now.opcode == Opcode::enter)) {
+          if (recorder_ != nullptr && (now.opcode == Opcode::read || now.opcode == Opcode::enter)) {
             if (const Instruction* const next = play(now); next != &now) {
               i = next;
               break;
@@ -290,9 +292,8 @@ class StreamRunner {
   TYPEFLOW_COLD const Instruction* play(const Instruction& now) {
     if (now.opcode == Opcode::launch) launch_ = now.a;
     const ir::Range range = plan_.streams[stream_];
-    return state_.recordings.play(launcher_, execution_, run_.arena, run_.binding, *own_, &now,
-                                  plan_.instructions.data() + range.first + range.count, at_, draw_,
-                                  failure_);
+    return recorder_->play({execution_, launcher_, run_.arena, run_.binding, at_, draw_, failure_},
+                           &now, plan_.instructions.data() + range.first + range.count);
   }
   /// The memory to which a copy brings a fed tensor, if its device works by itself; else null.
   AsynchronousMemory* fed_memory(int from, int to) const {
@@ -474,7 +475,7 @@ class StreamRunner {
   const bool is_mixed_;            // its thread has transfers to make between launches
   AsynchronousStream* const own_;  // null: copies wait for kernels
   const bool is_watched_;
-  const bool may_record_;
+  Recorder* const recorder_;  // null: all instructions are made one by one
   const Place* const places_;
   std::int64_t* cells_ = nullptr;  // of the frame
   std::uint64_t draw_;

@@ -127,6 +127,12 @@ struct EvaluateCall {
   RandomState random{};
 };
 
+// Rules in place of those that an operation lacks.
+constexpr bool infer_nothing(const Graph&, const Node&, Type*) { return false; }
+constexpr void give_no_gradient(Graph&, Id, const Id*, Id*) {}
+constexpr Id expand_to_nothing(Graph&, const std::uint32_t*, const Id*) { return none; }
+constexpr Number evaluate_to_zero(const EvaluateCall&) { return {}; }
+
 struct Op {
   std::uint64_t id;       ///< hash of the name; two types with one id in a graph are an error
   unsigned key;           ///< some bits of it
@@ -151,9 +157,9 @@ struct Op {
   int words;           ///< of the operation's data members
 
   /// Output types (at most max_outputs) from input types; false if the inputs do not fit.
-  bool (*infer)(const Graph&, const Node&, Type* out);
+  bool (*infer)(const Graph&, const Node&, Type* out) = infer_nothing;
   /// `dx[i]` := gradient for input i, given `dy[o]` for output o (either may be none).
-  void (*gradient)(Graph&, Id node, const Id* dy, Id* dx);
+  void (*gradient)(Graph&, Id node, const Id* dy, Id* dx) = give_no_gradient;
   /// The value that equals the node's result: the result itself, another value of the graph, or a
   /// value of nodes that the rule adds. Null for an operation without such a rule.
   Id (*simplify)(Graph&, const Node&);
@@ -164,9 +170,9 @@ struct Op {
   /// it. Null for an operation without such a rule.
   bool (*input_layout)(const Graph&, const Node&, int input, Layout&);
   /// Composite operations: the same result from other operations.
-  Id (*expand)(Graph&, const std::uint32_t* words, const Id* inputs);
+  Id (*expand)(Graph&, const std::uint32_t* words, const Id* inputs) = expand_to_nothing;
   /// Elementwise operations: one element.
-  Number (*evaluate)(const EvaluateCall&);
+  Number (*evaluate)(const EvaluateCall&) = evaluate_to_zero;
   /// Other operations: plain loops over whole tensors; may be null for composite ones.
   void (*interpret)(InterpretCall&);
   /// Contractions: their description for passes and kernels (ops/contraction.hpp).

@@ -68,7 +68,7 @@ struct KernelEntry {
   const void* description = nullptr;  ///< further data for the function, if it needs any
   /// The meaning of KernelCall::failure; operands are not read. Null: the kernel never fails.
   Error (*explain)(const KernelCall&) = nullptr;
-  /// Whether a device may record the calls and make them again (exec/recording.hpp).
+  /// Whether a device may record the calls and make them again (exec/recordings.hpp).
   bool may_be_recorded = true;
   /// Calls read and write operands and workspace alone, whose extents say how much. So a device may
   /// make calls at once that have none of it in common.

@@ -30,15 +30,6 @@ constexpr std::string_view type_name() {
   return __PRETTY_FUNCTION__;
 }
 
-template <class O>
-constexpr Derivative derivative_of() {
-  if constexpr (requires { O::derivative; }) {
-    return O::derivative;
-  } else {
-    return HasGradient<O> ? Derivative::rule : Derivative::missing;
-  }
-}
-
 constexpr bool set_types(const Type& type, Type* out) {
   *out = type;
   return type.dims.valid();
@@ -88,9 +79,7 @@ struct Rules<O, std::index_sequence<I...>> {
       O::kind == Kind::elementwise ? !own_type<O> : O::variadic || Infers<O>;
 
   static constexpr bool infer(const ir::Graph& graph, const ir::Node& node, Type* out) {
-    if constexpr (!inferable) {
-      return false;
-    } else if constexpr (O::kind == Kind::elementwise) {
+    if constexpr (O::kind == Kind::elementwise) {
       return infer_elementwise(graph, node, out);
     } else if constexpr (O::variadic) {
       Pool<Type> types;
@@ -113,9 +102,7 @@ struct Rules<O, std::index_sequence<I...>> {
 
   static constexpr void gradient(ir::Graph& graph, Id id, const Id* dy, Id* dx) {
     const ir::Node node = graph.nodes.items[id];
-    if constexpr (!HasGradient<O>) {
-      return;
-    } else if constexpr (O::variadic) {
+    if constexpr (O::variadic) {
       const std::vector<AnyExpr> x = inputs_of(graph, node);
       std::vector<AnyExpr> of_x(x.size(), AnyExpr{});
       O::gradient(decode<O>(graph, node), std::span<const AnyExpr>(x),
@@ -162,11 +149,16 @@ struct Rules<O, std::index_sequence<I...>> {
   }
 
   static constexpr Id expand(ir::Graph& graph, const std::uint32_t* words, const Id* inputs) {
-    if constexpr (Expands<O>) {
-      return O::expand(decode<O>(words), AnyExpr{&graph, inputs[I]}...).id;
-    } else {
-      return none;
-    }
+    return O::expand(decode<O>(words), AnyExpr{&graph, inputs[I]}...).id;
+  }
+
+  static constexpr bool layout(const ir::Graph& graph, const ir::Node& node, Layout& found) {
+    return O::layout(decode<O>(graph, node), graph.dims_of(graph.input(node, 0)),
+                     graph.dims_of(node.outputs.first), found);
+  }
+  static constexpr bool input_layout(const ir::Graph& graph, const ir::Node& node, int input,
+                                     Layout& found) {
+    return O::input_layout(decode<O>(graph, node), graph, node, input, found);
   }
 
   /// One element. All integers are computed in 64 bits and wrapped, which equals arithmetic with
@@ -174,13 +166,11 @@ struct Rules<O, std::index_sequence<I...>> {
   static constexpr Number evaluate(const ir::EvaluateCall& call) {
     if constexpr (Evaluates<O>) {
       return O::evaluate(call);
-    } else if constexpr (O::kind == Kind::elementwise) {
+    } else {
       const ir::Graph& graph = call.graph;
       const DType element = graph.dtype_of(graph.input(call.node, call.node.inputs.count - 1));
       return fitted(evaluate_in(element, decode<O>(graph, call.node), call.inputs),
                     graph.dtype_of(call.node.outputs.first));
-    } else {
-      return Number{};
     }
   }
 
@@ -241,96 +231,52 @@ struct Rules<O, std::index_sequence<I...>> {
   }
 };
 
-/// O's rule `simplify`; null if it has none.
-template <class O>
-constexpr auto simplify_of() -> Id (*)(ir::Graph&, const ir::Node&) {
-  if constexpr (Simplifies<O>) {
-    return &Rules<O>::simplify;
-  } else {
-    return nullptr;
-  }
-}
-
-/// O's rule `layout`; null if it has none.
-using LayoutRule = bool (*)(const ir::Graph&, const ir::Node&, Layout&);
-template <class O>
-inline constexpr LayoutRule layout_of = nullptr;
-template <Moves O>
-inline constexpr LayoutRule layout_of<O> =
-    [](const ir::Graph& graph, const ir::Node& node, Layout& layout) {
-      return O::layout(decode<O>(graph, node), graph.dims_of(graph.input(node, 0)),
-                       graph.dims_of(node.outputs.first), layout);
-    };
-
-/// O's rule `input_layout`; null if it has none.
-using InputLayoutRule = bool (*)(const ir::Graph&, const ir::Node&, int, Layout&);
-template <class O>
-inline constexpr InputLayoutRule input_layout_of = nullptr;
-template <HoldsInputs O>
-inline constexpr InputLayoutRule input_layout_of<O> =
-    [](const ir::Graph& graph, const ir::Node& node, int input, Layout& layout) {
-      return O::input_layout(decode<O>(graph, node), graph, node, input, layout);
-    };
-
-/// O's loops; null if it has none.
-template <class O>
-constexpr auto interpret_of() -> void (*)(InterpretCall&) {
-  if constexpr (requires(InterpretCall& call) { O::interpret(call); }) {
-    return [](InterpretCall& call) { O::interpret(call); };
-  } else {
-    return nullptr;
-  }
-}
-
 /// Defined in ops/contraction.hpp.
 template <class O>
 struct ContractionRulesOf;
-template <class O>
-constexpr const ContractionRules* contraction_rules_of() {
-  if constexpr (O::kind == Kind::contraction) {
-    return &ContractionRulesOf<O>::rules;
-  } else {
-    return nullptr;
-  }
-}
-
 }  // namespace detail
 
 template <class O>
 constexpr ir::Op make_op() {
-  if constexpr (!well_formed<O>()) {
-    return ir::Op{};  // well_formed has said why
-  } else {
+  ir::Op op{};
+  if constexpr (well_formed<O>()) {  // else it has said why not
     using Rules = detail::Rules<O>;
-    return ir::Op{hash(O::name),
-                  static_cast<unsigned>(hash(O::name) & 1023u),
-                  O::name,
-                  detail::type_name<O>(),
-                  O::kind,
-                  O::builtin,
-                  O::effect,
-                  detail::derivative_of<O>(),
-                  O::complex_gradient,
-                  Rules::inferable,
-                  O::foldable,
-                  detail::Simplifies<O>,
-                  detail::Moves<O>,
-                  detail::HoldsInputs<O>,
-                  O::takes_strings,
-                  O::host_only,
-                  O::may_wait,
-                  O::flops,
-                  word_count<O>,
-                  &Rules::infer,
-                  &Rules::gradient,
-                  detail::simplify_of<O>(),
-                  detail::layout_of<O>,
-                  detail::input_layout_of<O>,
-                  &Rules::expand,
-                  &Rules::evaluate,
-                  detail::interpret_of<O>(),
-                  detail::contraction_rules_of<O>()};
+    op.name = O::name;
+    op.id = hash(op.name);
+    op.key = static_cast<unsigned>(op.id & 1023u);
+    op.type = detail::type_name<O>();
+    op.kind = O::kind;
+    op.builtin = O::builtin;
+    op.effect = O::effect;
+    op.derivative = detail::HasGradient<O> ? Derivative::rule : Derivative::missing;
+    if constexpr (requires { O::derivative; }) op.derivative = O::derivative;
+    op.complex_gradient = O::complex_gradient;
+    op.inferable = Rules::inferable;
+    op.foldable = O::foldable;
+    op.simplifies = detail::Simplifies<O>;
+    op.moves = detail::Moves<O>;
+    op.holds_inputs = detail::HoldsInputs<O>;
+    op.takes_strings = O::takes_strings;
+    op.host_only = O::host_only;
+    op.may_wait = O::may_wait;
+    op.flops = O::flops;
+    op.words = word_count<O>;
+    if constexpr (Rules::inferable) op.infer = &Rules::infer;
+    if constexpr (detail::HasGradient<O>) op.gradient = &Rules::gradient;
+    if constexpr (detail::Simplifies<O>) op.simplify = &Rules::simplify;
+    if constexpr (detail::Moves<O>) op.layout = &Rules::layout;
+    if constexpr (detail::HoldsInputs<O>) op.input_layout = &Rules::input_layout;
+    if constexpr (detail::Expands<O>) op.expand = &Rules::expand;
+    if constexpr (detail::Evaluates<O> || O::kind == Kind::elementwise) {
+      op.evaluate = &Rules::evaluate;
+    }
+    if constexpr (requires(InterpretCall& call) { O::interpret(call); }) {
+      op.interpret = [](InterpretCall& call) { O::interpret(call); };
+    }
+    if constexpr (O::kind == Kind::contraction)
+      op.contraction = &detail::ContractionRulesOf<O>::rules;
   }
+  return op;
 }
 
 #if defined(__GNUC__) && !defined(__clang__)

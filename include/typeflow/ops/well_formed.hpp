@@ -156,28 +156,23 @@ template <class O>
 concept VariadicSimplify =
     requires(O op, std::span<const AnyExpr> x, AnyExpr y) { O::simplify(op, x, y); };
 
-/// A declaration of the base is a constant of the same type, not an attribute.
+/// A declaration of the base, and `derivative`, is a constant of the same type, not an attribute.
 template <class O>
 constexpr bool constants_fit() {
-  return std::is_same_v<decltype(O::kind), const Kind> &&
-         std::is_same_v<decltype(O::builtin), const Builtin> &&
-         std::is_same_v<decltype(O::effect), const SideEffect> &&
-         std::is_same_v<decltype(O::flops), const int> &&
-         std::is_same_v<decltype(O::outputs), const int> &&
-         std::is_same_v<decltype(O::variadic), const bool> &&
-         std::is_same_v<decltype(O::scalar_body), const bool> &&
-         std::is_same_v<decltype(O::foldable), const bool> &&
-         std::is_same_v<decltype(O::host_only), const bool> &&
-         std::is_same_v<decltype(O::may_wait), const bool>;
-}
-/// `derivative`, if there is one.
-template <class O>
-constexpr bool derivative_fits() {
+  bool fits = std::is_same_v<decltype(O::kind), const Kind> &&
+              std::is_same_v<decltype(O::builtin), const Builtin> &&
+              std::is_same_v<decltype(O::effect), const SideEffect> &&
+              std::is_same_v<decltype(O::flops), const int> &&
+              std::is_same_v<decltype(O::outputs), const int> &&
+              std::is_same_v<decltype(O::variadic), const bool> &&
+              std::is_same_v<decltype(O::scalar_body), const bool> &&
+              std::is_same_v<decltype(O::foldable), const bool> &&
+              std::is_same_v<decltype(O::host_only), const bool> &&
+              std::is_same_v<decltype(O::may_wait), const bool>;
   if constexpr (requires { O::derivative; }) {
-    return std::is_same_v<decltype(O::derivative), const Derivative>;
-  } else {
-    return true;
+    fits = fits && std::is_same_v<decltype(O::derivative), const Derivative>;
   }
+  return fits;
 }
 
 /// Passes read a reduction's axes in its first word, and in the second whether they stay.
@@ -331,7 +326,7 @@ constexpr bool well_formed() {
       "= \"space/Name\"");
   static_assert(std::is_empty_v<O> || (sizeof(O) % 4 == 0 && std::is_trivially_copyable_v<O>),
                 "an operation's data members must be numbers of 4 or 8 bytes without padding");
-  static_assert(detail::constants_fit<O>() && detail::derivative_fits<O>(),
+  static_assert(detail::constants_fit<O>(),
                 "what tf::operation_base declares, and derivative, can't be a data member of an "
                 "operation: only a static constexpr member of the same type");
   static_assert(O::outputs >= 1 && O::outputs <= max_outputs,

@@ -34,9 +34,10 @@ struct OpenVariable {
 TYPEFLOW_COLD inline std::string text_of(int rank, const std::int64_t* extents) {
   std::string text = "[";
   for (int i = 0; i < std::min(rank, max_rank); ++i) {
-    text += (i > 0 ? ", " : "") + std::to_string(extents[i]);
+    text += sentence({i > 0 ? ", " : "", extents[i]});
   }
-  return text + (rank > max_rank ? ", ...]" : "]");
+  text += rank > max_rank ? ", ...]" : "]";
+  return text;
 }
 
 inline const Type& type_of(const ir::ProgramView& program, const FedTensor& fed) {
@@ -59,12 +60,12 @@ TYPEFLOW_COLD inline std::string text_of(const char* what, const ir::ProgramView
   const Type& type = type_of(program, fed);
   std::string given(name_of(fed.dtype));
   if (fed.rank < 0) {
-    given += ", " + std::to_string(fed.count) + " elements";
+    given += sentence({", ", fed.count, " elements"});
   } else {
-    given += " " + text_of(fed.rank, fed.extents);
+    given += sentence({" ", text_of(fed.rank, fed.extents)});
   }
-  throw Error(text_of("feed", program, fed.name), to_string(type.dtype, type.dims) + expected_more,
-              given);
+  throw Error(text_of("feed", program, fed.name),
+              sentence({to_string(type.dtype, type.dims), expected_more}), given);
 }
 
 /// The symbols' values according to the feeds, and the feed that told each.
@@ -115,9 +116,8 @@ class FedSymbols {
     const int powers = count_of(type_of(program_, fed).dims).powers;
     for (int i = 0; i < max_symbols; ++i) {
       if (power_of(i, powers) == 0 || from_[i] == nullptr || from_[i] == &fed) continue;
-      others += std::string(others.empty() ? " with " : ", ") + symbol_names[i] + " = " +
-                std::to_string(known_[i]) + ", as " + text_of("feed", program_, from_[i]->name) +
-                " has";
+      others += sentence({others.empty() ? " with " : ", ", symbol_names[i], " = ", known_[i],
+                          ", as ", text_of("feed", program_, from_[i]->name), " has"});
     }
     wrong_feed(program_, fed, others);
   }
@@ -144,7 +144,7 @@ TYPEFLOW_COLD inline std::string text_of(const SymbolSizes& sizes, int powers) {
   std::string text;
   for (int i = 0; i < max_symbols; ++i) {
     if (power_of(i, powers) == 0) continue;
-    text += (text.empty() ? "" : ", ") + (symbol_names[i] + (" = " + std::to_string(sizes.of[i])));
+    text += sentence({text.empty() ? "" : ", ", symbol_names[i], " = ", sizes.of[i]});
   }
   return text;
 }
@@ -167,12 +167,12 @@ struct BufferBytes {
 [[noreturn]] TYPEFLOW_COLD inline void refuse_shape(std::string_view name, const Dims& dims,
                                                     const Type& type, std::int64_t count, int rank,
                                                     const std::int64_t* extents) {
-  const std::string what = "into \"" + std::string(name) + "\"";
+  const std::string what = sentence({"into \"", name, "\""});
   if (rank >= 0) throw Error(what, to_string(type.dtype, dims), text_of(rank, extents));
-  throw Error(what,
-              std::to_string(count_of(dims).coefficient) + " elements of " +
-                  to_string(type.dtype, type.dims),
-              std::to_string(count));
+  throw Error(
+      what,
+      sentence({count_of(dims).coefficient, " elements of ", to_string(type.dtype, type.dims)}),
+      sentence({count}));
 }
 
 [[noreturn]] TYPEFLOW_COLD inline void refuse_buffer(const ir::ProgramView& program, Id name,

@@ -51,38 +51,39 @@ TYPEFLOW_COLD inline void check_device(const ir::ProgramView& program, const ir:
   given << device;
   Message known{};
   for (const MachineDevice& d : devices) known << (known.empty() ? "" : ", ") << d.device;
-  throw Error(std::string(what.view()),
-              "a device of this machine (" + std::string(known.view()) + ")",
+  throw Error(std::string(what.view()), sentence({"a device of this machine (", known.view(), ")"}),
               std::string(given.view()));
 }
 
 // Sizes.
 
+/// Whether 63 bits can count a tensor's bytes, where extents of 0 count as 1.
+TYPEFLOW_COLD inline bool can_count_bytes(const Type& type, const SymbolSizes& sizes) {
+  std::int64_t bytes = size_of(type.dtype);
+  for (int i = 0; i < type.dims.rank; ++i) {
+    const std::int64_t extent = resolve(type.dims.extent[i], sizes);
+    bytes = checked_product(bytes, std::max<std::int64_t>(extent, 1));
+  }
+  return exec::aligned_size(bytes) != too_many;
+}
+/// " with batch = 3", for the symbols in these digits; empty if there are none.
+TYPEFLOW_COLD inline std::string with_symbols(const SymbolSizes& sizes, int powers) {
+  return powers == 0 ? std::string() : sentence({" with ", text_of(sizes, powers)});
+}
+/// "float [batch, 8] with batch = 3 has more bytes than 63 bits can count"
+TYPEFLOW_COLD inline std::string too_many_bytes(const Type& type, const SymbolSizes& sizes) {
+  return sentence({to_string(type.dtype, type.dims),
+                   with_symbols(sizes, count_of(type.dims).powers),
+                   " has more bytes than 63 bits can count"});
+}
+
 /// Error if 63 bits cannot count a tensor's bytes or a kernel's elements. An axis of extent 0
 /// counts as 1, so that products of some of the extents fit as well.
 TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, const SymbolSizes& sizes) {
-  const auto fits = [&](const Type& type) {
-    std::int64_t bytes = size_of(type.dtype);
-    for (int i = 0; i < type.dims.rank; ++i) {
-      const std::int64_t extent = resolve(type.dims.extent[i], sizes);
-      bytes = checked_product(bytes, std::max<std::int64_t>(extent, 1));
-    }
-    return exec::aligned_size(bytes) != too_many;
-  };
-  const auto with = [&](int powers) {
-    return powers == 0 ? "" : " with " + text_of(sizes, powers);
-  };
   for (const ir::Step& step : program.steps) {
-    const auto refuse = [&](const std::string& what) {
-      Message where{};
-      print_step(where, program, step);
-      throw Error(std::string(where.view()), what);
-    };
     for (int i = 0; i < step.operands.count; ++i) {
       const Type& type = program.type_of(program.operands[step.operands.first + i]);
-      if (fits(type)) continue;
-      refuse(to_string(type.dtype, type.dims) + with(count_of(type.dims).powers) +
-             " has more bytes than 63 bits can count");
+      if (!can_count_bytes(type, sizes)) fail_step(program, step, too_many_bytes(type, sizes));
     }
     const ir::KernelSummary& kernel = program.kernels[step.kernel];
     if (kernel.kind == ir::KernelKind::custom || kernel.kind == ir::KernelKind::control) {
@@ -96,24 +97,24 @@ TYPEFLOW_COLD inline void check_sizes(const ir::ProgramView& program, const Symb
       powers += e.powers;
     }
     if (space == too_many) {
-      refuse("a loop" + with(powers) + " has more steps than 63 bits can count");
+      fail_step(program, step,
+                sentence({"a loop", with_symbols(sizes, powers),
+                          " has more steps than 63 bits can count"}));
     }
   }
   for (const ir::ProgramName& name : program.names) {
-    if (name.slot == none || fits(program.types[name.type])) continue;
+    if (name.slot == none) continue;
+    const Type& type = program.types[name.type];
+    if (can_count_bytes(type, sizes)) continue;
     Message what{};
     print_name(what, program.scopes, name.name);
-    const Type& type = program.types[name.type];
-    throw Error(std::string(what.view()), to_string(type.dtype, type.dims) +
-                                              with(count_of(type.dims).powers) +
-                                              " has more bytes than 63 bits can count");
+    throw Error(std::string(what.view()), too_many_bytes(type, sizes));
   }
 }
 
 /// "no memory for the 4611686018427387904 bytes of float [batch, batch]"
 TYPEFLOW_COLD inline std::string no_memory(const Type& type, std::int64_t bytes) {
-  return "no memory for the " + std::to_string(bytes) + " bytes of " +
-         to_string(type.dtype, type.dims);
+  return sentence({"no memory for the ", bytes, " bytes of ", to_string(type.dtype, type.dims)});
 }
 
 // Values. `operands` points to the memory of a step's operands, which the host can read.

@@ -125,27 +125,6 @@ class Engine {
 
 namespace detail {
 
-/// The engines of a session's other programs. Each is made under a lock at the first run of its
-/// program, and found without a lock afterwards.
-class OtherEngines {
- public:
-  /// Makes the engine of a session's program.
-  using Make = std::unique_ptr<Engine> (*)(void* session);
-
-  OtherEngines();
-  ~OtherEngines();
-  OtherEngines(const OtherEngines&) = delete;
-  OtherEngines& operator=(const OtherEngines&) = delete;
-
-  Engine& get(const ir::ProgramView& program, Make make, void* session);
-  /// Engine::trace of all engines so far.
-  void trace(KernelTrace* trace);
-
- private:
-  struct List;
-  List* list_;  // owned
-};
-
 /// The options of a target. 0 threads are as many as the machine has. A negative number is an Error
 /// that names the call and its place.
 TargetOptions target_options(int threads, const DeviceList& devices, std::string_view call,

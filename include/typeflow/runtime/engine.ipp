@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "typeflow/core/error.hpp"
 #include "typeflow/exec/arena.hpp"
 #include "typeflow/exec/binder.hpp"
 #include "typeflow/exec/general.hpp"
@@ -145,7 +146,7 @@ class Engine::Parts {
 
   TYPEFLOW_COLD HostTensor last_value(std::string_view name) const {
     const auto refuse = [&](const char* why) -> Error {
-      return Error("value(\"" + std::string(name) + "\")", why);
+      return Error(detail::sentence({"value(\"", name, "\")"}), why);
     };
     const Id slot = find_slot(name);
     if (slot == none) throw refuse("no such tensor");
@@ -479,47 +480,22 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void Engine::Run::no_memory_for(Id name) const
 
 namespace detail {
 
-struct OtherEngines::List {
-  struct EngineOf {
-    const ir::ProgramView* program;
-    std::unique_ptr<Engine> engine;
-  };
-  GrowingList<EngineOf> engines;
-};
-
-TYPEFLOW_COLD TYPEFLOW_DEFINITION OtherEngines::OtherEngines() : list_(new List) {}
-TYPEFLOW_COLD TYPEFLOW_DEFINITION OtherEngines::~OtherEngines() { delete list_; }
-
-TYPEFLOW_DEFINITION Engine& OtherEngines::get(const ir::ProgramView& program, Make make,
-                                              void* session) {
-  using EngineOf = List::EngineOf;
-  return *list_->engines
-              .get([&](const EngineOf& known) { return known.program == &program; },
-                   [&] { return EngineOf{&program, make(session)}; })
-              .engine;
+/// Error if a number of threads is negative.
+TYPEFLOW_COLD inline void check_threads(int requested, std::string_view call,
+                                        const std::source_location* at) {
+  if (requested >= 0) return;
+  std::string where(call);
+  if (at != nullptr) where += sentence({" (", file_name(at->file_name()), ":", at->line(), ")"});
+  throw Error(where, "threads >= 0", sentence({requested}));
 }
-TYPEFLOW_COLD TYPEFLOW_DEFINITION void OtherEngines::trace(KernelTrace* trace) {
-  list_->engines.each([&](const List::EngineOf& known) { known.engine->trace(trace); });
-}
-
 TYPEFLOW_COLD TYPEFLOW_DEFINITION TargetOptions target_options(int threads,
                                                                const DeviceList& devices,
                                                                std::string_view call,
                                                                const std::source_location* at) {
-  const auto checked = [&](int requested) {
-    if (requested < 0) {
-      std::string where(call);
-      if (at != nullptr) {
-        where +=
-            " (" + std::string(file_name(at->file_name())) + ':' + std::to_string(at->line()) + ')';
-      }
-      throw Error(where, "threads >= 0", std::to_string(requested));
-    }
-    return requested > 0 ? requested
-                         : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  };
-  for (int i = 0; i < devices.size(); ++i) checked(devices[i].threads);
-  return {checked(threads), devices};
+  for (int i = 0; i < devices.size(); ++i) check_threads(devices[i].threads, call, at);
+  check_threads(threads, call, at);
+  const unsigned all = std::max(1u, std::thread::hardware_concurrency());
+  return {threads > 0 ? threads : static_cast<int>(all), devices};
 }
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION void print_line(std::string_view line) {

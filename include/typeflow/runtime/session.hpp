@@ -22,6 +22,7 @@
 #include "typeflow/runtime/default_target.hpp"
 #include "typeflow/runtime/engine.hpp"
 #include "typeflow/runtime/feed.hpp"
+#include "typeflow/runtime/other_engines.hpp"
 #include "typeflow/runtime/select.hpp"
 #include "typeflow/runtime/target.hpp"
 
@@ -121,8 +122,8 @@ class Session {
   ///
   /// A read_only session makes no variable: a missing one is an Error. It numbers its random draws
   /// itself.
-  explicit Session(VariableStore& variables, const SessionOptions& options = {},
-                   std::source_location at = std::source_location::current())
+  TYPEFLOW_COLD explicit Session(VariableStore& variables, const SessionOptions& options = {},
+                                 std::source_location at = std::source_location::current())
       : variables_(variables),
         options_(options),
         target_(detail::target_options(options.threads, options.devices, "Session", &at)) {
@@ -244,7 +245,7 @@ class Session {
 
  private:
   template <class P>
-  std::unique_ptr<Engine> make_engine() {
+  TYPEFLOW_COLD std::unique_ptr<Engine> make_engine() {
     EngineOptions options;
     options.seed = options_.seed;
     options.initialize = options_.initialize;

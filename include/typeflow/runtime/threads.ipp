@@ -84,19 +84,20 @@ TYPEFLOW_DEFINITION cpu_kernels::Executor* ThreadPool::executor() const { return
 struct Processors::Parts {
   std::vector<std::unique_ptr<ThreadPool>> threads;
   std::vector<MachineDevice> devices;
+
+  TYPEFLOW_COLD void add(int number, const DeviceOptions& device) {
+    const int count =
+        device.threads > 0 ? device.threads : static_cast<int>(std::thread::hardware_concurrency());
+    if (count > 1) threads.push_back(std::make_unique<ThreadPool>(count));
+    cpu_kernels::Executor* const loops = count > 1 ? threads.back()->executor() : nullptr;
+    devices.push_back(processor_device(number, device, loops));
+  }
 };
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Processors::Processors(const TargetOptions& options)
     : parts_(new Parts) {
-  const auto add = [&](int number, const DeviceOptions& device) {
-    const int threads =
-        device.threads > 0 ? device.threads : static_cast<int>(std::thread::hardware_concurrency());
-    if (threads > 1) parts_->threads.push_back(std::make_unique<ThreadPool>(threads));
-    cpu_kernels::Executor* const loops = threads > 1 ? parts_->threads.back()->executor() : nullptr;
-    parts_->devices.push_back(processor_device(number, device, loops));
-  };
-  for (int i = 0; i < options.devices.size(); ++i) add(i, options.devices[i]);
-  if (options.devices.size() == 0) add(0, {.threads = options.threads});
+  for (int i = 0; i < options.devices.size(); ++i) parts_->add(i, options.devices[i]);
+  if (options.devices.size() == 0) parts_->add(0, {.threads = options.threads});
 }
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Processors::~Processors() { delete parts_; }
 TYPEFLOW_DEFINITION std::span<const MachineDevice> Processors::devices() const {

@@ -251,8 +251,8 @@ class Variables {
   /// The variable, made and initialised if the store lacks it. Error if an existing one does not
   /// fit, or if it is missing and `initialize` is false.
   template <class Here = detail::Isa>
-  Entry& open(std::string_view name, const Type& type, const InitializerRecord& how,
-              std::uint64_t seed, bool initialize) {
+  TYPEFLOW_COLD Entry& open(std::string_view name, const Type& type, const InitializerRecord& how,
+                            std::uint64_t seed, bool initialize) {
     struct Start {
       std::string_view name;
       const InitializerRecord& how;
@@ -274,10 +274,10 @@ class Variables {
   }
   /// The same for a store that is only read.
   template <class Here = detail::Isa>
-  Entry& open(std::string_view name, const Type& type) const {
+  TYPEFLOW_COLD Entry& open(std::string_view name, const Type& type) const {
     const Entry* const known = table_->find(name);
     if (known == nullptr) {
-      throw Error("variable '" + std::string(name) + "'",
+      throw Error(detail::sentence({"variable '", name, "'"}),
                   "is not in the store, which the session only reads");
     }
     return table_->open(

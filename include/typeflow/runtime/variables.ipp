@@ -46,7 +46,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void reset_variable(VariableEntry& entry, std:
 }
 
 TYPEFLOW_COLD inline std::string variable_text(std::string_view name) {
-  return "variable '" + std::string(name) + "'";
+  return sentence({"variable '", name, "'"});
 }
 
 /// The table of a store made in this unit.
@@ -57,7 +57,7 @@ class LocalVariables final : public VariableTable {
     const auto found = variables_.find(name);
     return found == variables_.end() ? nullptr : &found->second.entry;
   }
-  std::vector<std::string> names() const override {
+  TYPEFLOW_COLD std::vector<std::string> names() const override {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> out;
     for (const auto& [name, variable] : variables_) {
@@ -74,9 +74,9 @@ class LocalVariables final : public VariableTable {
           entry.resource != request.resource) {
         const std::string stored = text_of(entry.dtype, entry.dims, entry.resource);
         const std::string requested = text_of(request.dtype, request.dims, request.resource);
-        throw Error((request.resource.empty() ? "variable '" : "resource '") +
-                        std::string(request.name) + "'",
-                    request.overwrite ? stored : requested, request.overwrite ? requested : stored);
+        throw Error(
+            sentence({request.resource.empty() ? "variable '" : "resource '", request.name, "'"}),
+            request.overwrite ? stored : requested, request.overwrite ? requested : stored);
       }
       use(entry, request.overwrite ? VariableUse::replace : VariableUse::none);
       if (request.overwrite) request.fill(entry, request.context);
@@ -106,10 +106,11 @@ class LocalVariables final : public VariableTable {
 
  private:
   /// "float [3]", or the name of a resource's type.
-  static std::string text_of(DType dtype, const Dims& dims, std::string_view resource) {
+  TYPEFLOW_COLD static std::string text_of(DType dtype, const Dims& dims,
+                                           std::string_view resource) {
     return resource.empty() ? to_string(dtype, dims) : std::string(resource);
   }
-  static AlignedBytes memory_for(const VariableRequest& request) {
+  TYPEFLOW_COLD static AlignedBytes memory_for(const VariableRequest& request) {
     const std::int64_t bytes =
         checked_product(count_of(request.dims).coefficient, size_of(request.dtype));
     try {
@@ -117,10 +118,10 @@ class LocalVariables final : public VariableTable {
       return AlignedBytes(bytes);
     } catch (const std::bad_alloc&) {
       throw Error(variable_text(request.name),
-                  "no memory for " +
-                      (bytes == too_many ? "more bytes than 63 bits can count"
-                                         : "the " + std::to_string(bytes) + " bytes") +
-                      " of " + to_string(request.dtype, request.dims));
+                  sentence({"no memory for ",
+                            bytes == too_many ? "more bytes than 63 bits can count"
+                                              : sentence({"the ", bytes, " bytes"}),
+                            " of ", to_string(request.dtype, request.dims)}));
     }
   }
 
@@ -152,7 +153,7 @@ TYPEFLOW_DEFINITION VariableTable* make_variable_table() { return new LocalVaria
   std::string_view nearest;
   int best = 1000;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i <= most) known += i < most ? " " + names[i] : " ...";
+    if (i <= most) known += sentence({" ", i < most ? std::string_view(names[i]) : "..."});
     const int d = path_distance(names[i], name);
     if (d >= best) continue;
     best = d;
@@ -160,9 +161,9 @@ TYPEFLOW_DEFINITION VariableTable* make_variable_table() { return new LocalVaria
   }
   std::string what = "the store has none of this name";
   if (2 * best <= static_cast<int>(name.size()) + 1) {
-    what += "; did you mean '" + std::string(nearest) + "'?";
+    what += sentence({"; did you mean '", nearest, "'?"});
   } else {
-    what += names.empty() ? ", and no other" : "; it has:" + known;
+    what += sentence({names.empty() ? ", and no other" : "; it has:", known});
   }
   throw Error(variable_text(name), what);
 }
@@ -179,8 +180,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void* resource_at(const VariableTable& table,
                                                     std::size_t size) {
   const VariableEntry* const entry = table.find(name);
   if (entry == nullptr || entry->resource != type || entry->bytes.size() != size) {
-    throw Error("resource '" + std::string(name) + "'",
-                std::string(type) + ", which a session makes",
+    throw Error(sentence({"resource '", name, "'"}), sentence({type, ", which a session makes"}),
                 entry == nullptr          ? "nothing of this name"
                 : entry->resource.empty() ? "a variable"
                                           : std::string(entry->resource));
@@ -191,7 +191,7 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void* resource_at(const VariableTable& table,
 [[noreturn]] TYPEFLOW_COLD TYPEFLOW_DEFINITION void wrong_number_of_elements(std::string_view name,
                                                                              std::int64_t expected,
                                                                              std::size_t given) {
-  throw Error(variable_text(name), std::to_string(expected) + " elements", std::to_string(given));
+  throw Error(variable_text(name), sentence({expected, " elements"}), sentence({given}));
 }
 
 [[noreturn]] TYPEFLOW_COLD TYPEFLOW_DEFINITION void wrong_element_type(std::string_view name,
@@ -225,8 +225,8 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION void set_variable_bytes(VariableTable& table,
                                                           std::span<const std::byte> bytes) {
   const auto size = static_cast<std::size_t>(size_of(dtype));
   if (dtype == DType::string || bytes.size() % size != 0) {
-    throw Error(variable_text(name), std::to_string(bytes.size()) + " bytes are no elements of " +
-                                         to_string(dtype, dims));
+    throw Error(variable_text(name),
+                sentence({bytes.size(), " bytes are no elements of ", to_string(dtype, dims)}));
   }
   set_variable(table, name, dtype, dims, bytes.data(), bytes.size() / size);
 }

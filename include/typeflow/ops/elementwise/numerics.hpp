@@ -38,8 +38,8 @@ struct CheckNumerics : custom {
   }
   TYPEFLOW_COLD static Error explain(CheckNumerics, const Failure& wrong, std::span<const Dims>) {
     const auto [nan, infinite, count, unused] = wrong.number;
-    return Error("check_numerics", std::to_string(nan) + " NaN and " + std::to_string(infinite) +
-                                       " infinite among " + std::to_string(count) + " elements");
+    return Error("check_numerics", detail::sentence({nan, " NaN and ", infinite, " infinite among ",
+                                                     count, " elements"}));
   }
 };
 

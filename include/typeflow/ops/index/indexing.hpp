@@ -188,16 +188,16 @@ TYPEFLOW_COLD inline std::string place_of(std::int64_t position,
                                           std::span<const std::int64_t> extents) {
   std::string place;
   for (std::size_t i = extents.size(); i-- > 0;) {
-    place = std::to_string(position % extents[i]) + (place.empty() ? "]" : ", ") + place;
+    place = sentence({position % extents[i], place.empty() ? "]" : ", ", place});
     position /= extents[i];
   }
-  return place.empty() ? place : " at [" + place;
+  return place.empty() ? place : sentence({" at [", place});
 }
 TYPEFLOW_COLD inline Error out_of_range(std::string_view function, std::string_view what,
                                         std::int64_t index, const std::string& place,
                                         std::int64_t extent) {
-  return Error(std::string(function), std::string(what) + ' ' + std::to_string(index) + place +
-                                          " is not in [0, " + std::to_string(extent) + ")");
+  return Error(std::string(function),
+               sentence({what, " ", index, place, " is not in [0, ", extent, ")"}));
 }
 
 /// The mistake of the first index that is out of range and not skipped, or out of order. at(i) is
@@ -222,9 +222,8 @@ TYPEFLOW_COLD inline Error wrong_index(Indexing indexing, const Failure& wrong,
   if (wrong.what == 1) {
     return out_of_range(rule.name, rule.index, wrong.number[1], place, wrong.number[2]);
   }
-  return Error(std::string(rule.name), "the ids must be sorted, but " +
-                                           std::to_string(wrong.number[1]) + place + " follows " +
-                                           std::to_string(wrong.number[2]));
+  return Error(std::string(rule.name), sentence({"the ids must be sorted, but ", wrong.number[1],
+                                                 place, " follows ", wrong.number[2]}));
 }
 /// Throws if one of the indices is wrong.
 inline void check_indices(Indexing indexing, const HostTensor& indices, std::int64_t extent) {

@@ -64,12 +64,11 @@ constexpr Dims with_axis(const Dims& x, int axis, int count, Extent extent) {
 
 TYPEFLOW_COLD inline Error too_many_rows(const char* operation, const char* what,
                                          std::int64_t bound, std::int64_t count) {
-  return Error(operation, "at most " + std::to_string(bound) + what, std::to_string(count));
+  return Error(operation, sentence({"at most ", bound, what}), sentence({count}));
 }
 TYPEFLOW_COLD inline Error no_such_partition(std::int64_t partition, std::int64_t at, int parts) {
-  return Error("dynamic_partition", "partition " + std::to_string(partition) + " at [" +
-                                        std::to_string(at) + "] is not in [0, " +
-                                        std::to_string(parts) + ")");
+  return Error("dynamic_partition",
+               sentence({"partition ", partition, " at [", at, "] is not in [0, ", parts, ")"}));
 }
 }  // namespace detail
 

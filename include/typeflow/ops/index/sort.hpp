@@ -68,8 +68,8 @@ struct TopK : custom {
                                     Indexing::gather);
   }
   TYPEFLOW_COLD static Error explain(const TopK&, const Failure& wrong, std::span<const Dims>) {
-    return Error("top_k", "k = " + std::to_string(wrong.number[0]) + ", but a row has " +
-                              std::to_string(wrong.number[1]) + " elements");
+    return Error("top_k", detail::sentence({"k = ", wrong.number[0], ", but a row has ",
+                                            wrong.number[1], " elements"}));
   }
   static void interpret(InterpretCall& call) {
     const bool ascending = decode<TopK>(call.graph, call.node).ascending != 0;

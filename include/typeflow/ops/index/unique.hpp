@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "typeflow/core/error.hpp"
 #include "typeflow/ops/index/selection.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -37,8 +38,8 @@ struct Unique : custom {
             Type(DType::int32, {})};
   }
   TYPEFLOW_COLD static Error explain(Unique, const Failure& wrong, std::span<const Dims>) {
-    return Error("unique", "at most " + std::to_string(wrong.number[0]) + " distinct elements",
-                 "another one at [" + std::to_string(wrong.number[1]) + "]");
+    return Error("unique", detail::sentence({"at most ", wrong.number[0], " distinct elements"}),
+                 detail::sentence({"another one at [", wrong.number[1], "]"}));
   }
   static void interpret(InterpretCall& call) {
     const HostTensor& x = *call.inputs[0];

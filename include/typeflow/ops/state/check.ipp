@@ -55,8 +55,7 @@ inline std::string false_elements(const Dims& dims, std::int64_t count, std::int
   }
   Message place{};
   place << at;
-  return " (" + std::to_string(count) + " of " + std::to_string(size) +
-         " are false, the first at " + std::string(place.view()) + ")";
+  return sentence({" (", count, " of ", size, " are false, the first at ", place.view(), ")"});
 }
 
 /// Throws the message of a check if holds(i) is false for an element of its condition, which has
