@@ -262,27 +262,39 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
   }
   /// The states of all rows. Threads fold the chunks, which are merged in order.
   template <int P>
-  [[gnu::noinline]] static void share_chunks(const KernelCall& call, const Geometry& g,
-                                             const Registers* r, const Ops& ops, const Place& p,
-                                             const Columns& j, int vectors, int rest,
-                                             States* total) {
+  TYPEFLOW_COLD static void share_chunks(const KernelCall& call, const Geometry& g,
+                                         const Registers* r, const Ops& ops, const Place& p,
+                                         const Columns& j, int vectors, int rest, States* total) {
     constexpr std::int64_t room = std::max<std::int64_t>(most, (1 << 16) / sizeof(States));
+    struct Shared {
+      const KernelCall& call;
+      const Geometry& g;
+      const Registers* r;
+      const Ops& ops;
+      const Place& p;
+      const Columns& j;
+      int vectors;
+      int rest;
+      States* total;
+      States* state;
+
+      States* of(std::int64_t c) { return state + c % (room / vectors) * vectors; }
+    };
     States state[room];
-    const std::int64_t at_once = room / vectors;
-    const std::int64_t chunks = (g.length - 1) / chunk + 1;
-    for (std::int64_t first = 0; first < chunks; first += at_once) {
-      const std::int64_t count = std::min(at_once, chunks - first);
-      parallel(call, count, grain_of_cost(M::cost * chunk * vectors * N),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t c = begin; c < end; ++c) {
-                   fold_chunk<P>(call, g, r, ops, p, j, vectors, rest, (first + c) * chunk,
-                                 state + c * vectors);
-                 }
-               });
-      for (std::int64_t c = 0; c < count; ++c) {
-        merge<P>(total, state + c * vectors, vectors, first + c == 0);
-      }
-    }
+    Shared all{call, g, r, ops, p, j, vectors, rest, total, state};
+    fold_chunks(call,
+                {(g.length - 1) / chunk + 1, room / vectors, M::cost * chunk * vectors * N, &all,
+                 [](void* context, std::int64_t begin, std::int64_t end) {
+                   Shared& s = *static_cast<Shared*>(context);
+                   for (std::int64_t c = begin; c < end; ++c) {
+                     fold_chunk<P>(s.call, s.g, s.r, s.ops, s.p, s.j, s.vectors, s.rest, c * chunk,
+                                   s.of(c));
+                   }
+                 },
+                 [](void* context, std::int64_t c) {
+                   Shared& s = *static_cast<Shared*>(context);
+                   merge<P>(s.total, s.of(c), s.vectors, c == 0);
+                 }});
   }
   template <int P>
   TYPEFLOW_INLINE static void reset(States& state) {

@@ -340,23 +340,34 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
     }
   }
   /// Threads fold the chunks, which are merged in order.
-  [[gnu::noinline]] static void share_chunks(const KernelCall& call, const Layout* in,
-                                             std::int64_t length, std::int64_t width,
-                                             std::int64_t outer, std::int64_t chunks,
-                                             States* total) {
+  TYPEFLOW_COLD static void share_chunks(const KernelCall& call, const Layout* in,
+                                         std::int64_t length, std::int64_t width,
+                                         std::int64_t outer, std::int64_t chunks, States* total) {
     constexpr std::int64_t room =
         std::max<std::int64_t>(ir::small_extent, (1 << 16) / sizeof(States));
+    struct Shared {
+      const KernelCall& call;
+      const Layout* in;
+      std::int64_t length;
+      std::int64_t width;
+      std::int64_t outer;
+      States* total;
+      States* state;
+
+      States* of(std::int64_t chunk) { return state + chunk % (room / width) * width; }
+    };
     States state[room];
-    const std::int64_t at_once = room / width;
-    for (std::int64_t first = 0; first < chunks; first += at_once) {
-      const std::int64_t count = std::min(at_once, chunks - first);
-      parallel(call, count, grain_of_cost(M::cost * rows_of_chunk(width) * width),
-               [&](std::int64_t begin, std::int64_t end) {
-                 fold(call, in, length, width, outer, first + begin, first + end,
-                      state + begin * width, nullptr);
-               });
-      for (std::int64_t c = 0; c < count; ++c) merge(total, state + c * width, width);
-    }
+    Shared all{call, in, length, width, outer, total, state};
+    fold_chunks(call, {chunks, room / width, M::cost * rows_of_chunk(width) * width, &all,
+                       [](void* context, std::int64_t begin, std::int64_t end) {
+                         Shared& s = *static_cast<Shared*>(context);
+                         fold(s.call, s.in, s.length, s.width, s.outer, begin, end, s.of(begin),
+                              nullptr);
+                       },
+                       [](void* context, std::int64_t chunk) {
+                         Shared& s = *static_cast<Shared*>(context);
+                         merge(s.total, s.of(chunk), s.width);
+                       }});
   }
   static void merge(States* total, const States* state, std::int64_t width) {
     M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {

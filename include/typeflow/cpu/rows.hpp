@@ -68,26 +68,23 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       });
     } else {
       if (g.length == 0) return;
-      // Pieces of a long row are equal, but for whole cache lines.
-      const std::int64_t pieces = std::max<std::int64_t>(1, g.length / grain_of_cost(M::cost));
-      const std::int64_t piece = ((g.length - 1) / pieces / 64 + 1) * 64;
-      const std::int64_t chunks = (g.length - 1) / piece + 1;
-      const std::int64_t grain = grain_of_row(std::min(piece, g.length));
-      parallel(call, g.rows * chunks, grain, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (is_small_map) {
-          SmallMaps<Outer, L, M>::run(call, g.in, g.length, begin, end);
-          return;
-        } else if (chunks == 1) {
-          rows(call, g, begin, end, 0, g.length);
-          return;
-        } else {
-          for (std::int64_t task = begin; task < end; ++task) {
-            const std::int64_t row = task / chunks;
-            const std::int64_t first = task % chunks * piece;
-            rows(call, g, row, row + 1, first, std::min(first + piece, g.length));
-          }
-        }
-      });
+      const Pieces pieces = pieces_of(g.length, M::cost);
+      parallel(call, g.rows * pieces.count, pieces.grain,
+               [&](std::int64_t begin, std::int64_t end) {
+                 if constexpr (is_small_map) {
+                   SmallMaps<Outer, L, M>::run(call, g.in, g.length, begin, end);
+                   return;
+                 } else if (pieces.count == 1) {
+                   rows(call, g, begin, end, 0, g.length);
+                   return;
+                 } else {
+                   for (std::int64_t task = begin; task < end; ++task) {
+                     const std::int64_t row = task / pieces.count;
+                     const std::int64_t first = task % pieces.count * pieces.length;
+                     rows(call, g, row, row + 1, first, std::min(first + pieces.length, g.length));
+                   }
+                 }
+               });
     }
   }
 
@@ -107,7 +104,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
   static constexpr std::int64_t fetched_length = 400;
   /// Rows that are folded together: a lane of their values for each.
   static constexpr int most_together = Folds ? std::min(N, 16) : 1;
-  /// Rows, or pieces of a row, that are worth a part. Short rows take longer by their element.
+  /// Rows that are worth a part. Short ones take longer by their element.
   static std::int64_t grain_of_row(std::int64_t length) {
     return grain_of_cost(M::cost * length * (Folds && length <= ir::small_extent ? 2 : 1));
   }
@@ -334,7 +331,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
         (keep_value<P, V>(r, values), ...);
       }(std::make_integer_sequence<int, M::values>{});
       if (has_chunks && g.shares_chunks) {
-        fold_chunks(call, g, c, values, ops, kept, at, state);
+        share_chunks(call, g, c, values, ops, kept, at, state);
       } else {
         pass_rows<P>(call, g, c, values, ops, kept, count, at, first, last, state);
       }
@@ -380,35 +377,45 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     }
   }
   /// The same for one row, whose chunks threads share. They are merged in order.
-  [[gnu::noinline]] static void fold_chunks(const KernelCall& call, const Geometry& g,
-                                            const Coordinates& c, const RowValues& values,
-                                            const Ops& ops, Kept& kept, const ElementContext& at,
-                                            typename M::States* total) {
+  TYPEFLOW_COLD static void share_chunks(const KernelCall& call, const Geometry& g,
+                                         const Coordinates& c, const RowValues& values,
+                                         const Ops& ops, Kept& kept, const ElementContext& at,
+                                         typename M::States* total) {
     if constexpr (has_chunks) {
-      constexpr std::int64_t most =
-          std::clamp<std::int64_t>((1 << 15) / sizeof(typename M::States), 8, 256);
-      typename M::States state[most];
-      const std::int64_t chunks = (g.length - 1) / fold_chunk + 1;
-      for (std::int64_t first = 0; first < chunks; first += most) {
-        const std::int64_t count = std::min(most, chunks - first);
-        parallel(call, count, grain_of_cost(M::cost * fold_chunk),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t k = begin; k < end; ++k) {
-                     const std::int64_t from = (first + k) * fold_chunk;
-                     pass_rows<0>(call, g, c, values, ops, kept, 1, at, from,
-                                  std::min(from + fold_chunk, g.length), state + k);
-                   }
-                 });
-        M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-          for (std::int64_t k = 0; k < count; ++k) {
-            if (first + k == 0) {
-              get<I>(*total) = get<I>(state[k]);
-            } else {
-              get<I>(*total).merge(get<I>(state[k]));
-            }
-          }
-        });
-      }
+      using States = typename M::States;
+      constexpr std::int64_t room = std::max<std::int64_t>(8, (1 << 15) / sizeof(States));
+      struct Shared {
+        const KernelCall& call;
+        const Geometry& g;
+        const Coordinates& c;
+        const RowValues& values;
+        const Ops& ops;
+        Kept& kept;
+        const ElementContext& at;
+        States* total;
+        States* state;
+      };
+      States state[room];
+      Shared all{call, g, c, values, ops, kept, at, total, state};
+      fold_chunks(call, {(g.length - 1) / fold_chunk + 1, room, M::cost * fold_chunk, &all,
+                         [](void* context, std::int64_t begin, std::int64_t end) {
+                           Shared& s = *static_cast<Shared*>(context);
+                           for (std::int64_t k = begin; k < end; ++k) {
+                             pass_rows<0>(
+                                 s.call, s.g, s.c, s.values, s.ops, s.kept, 1, s.at, k * fold_chunk,
+                                 std::min((k + 1) * fold_chunk, s.g.length), s.state + k % room);
+                           }
+                         },
+                         [](void* context, std::int64_t chunk) {
+                           Shared& s = *static_cast<Shared*>(context);
+                           M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+                             if (chunk == 0) {
+                               get<I>(*s.total) = get<I>(s.state[0]);
+                             } else {
+                               get<I>(*s.total).merge(get<I>(s.state[chunk % room]));
+                             }
+                           });
+                         }});
     }
   }
   TYPEFLOW_INLINE static void begin_row(const KernelCall& call, const Geometry& g,
