@@ -207,7 +207,9 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
     for (int i = 0; i < items; ++i) flops_of_all += item_specs[i].is_fold;
     std::int64_t bytes = 0;
     for (int i = 0; i < inputs; ++i) {
-      if (!input_specs[i].is_index && input_specs[i].axes != 0) bytes += size_of(dtypes[i]);
+      if (!input_specs[i].is_index && input_specs[i].axes != 0) {
+        bytes += size_of(input_specs[i].dtype);
+      }
     }
     for (int s = 0; s < stores; ++s) {
       if (!store_specs[s].is_row) bytes += size_of(store_specs[s].dtype);
