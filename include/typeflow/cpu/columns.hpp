@@ -24,6 +24,8 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
   /// Vectors that go down the rows together. In a single pass adjacent blocks do, so that each row
   /// is read in one long piece. Several passes find a narrow block in the cache again.
   static constexpr int most = M::passes > 1 ? many : 4 * many;
+  /// Threads share the chunks of at most so many blocks, or outer indices, if there are at least so
+  /// many chunks.
   static constexpr std::int64_t few_tasks = 4;
   static constexpr std::int64_t few_chunks = 8;
   static constexpr std::int64_t chunk = 256;  ///< rows that are folded before they are merged

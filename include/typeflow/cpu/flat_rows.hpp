@@ -298,9 +298,9 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
            !((M::item_specs[I].is_row && M::item_specs[I].phase == 0) || ...);
   }(typename M::ItemNumbers{});
 
+  /// All of `outer` indices. Threads share them or, of few with long columns, the chunks of each.
   static void run(const KernelCall& call, const Layout* in, std::int64_t length, std::int64_t width,
                   std::int64_t outer) {
-    // Threads share the chunks of long columns.
     const bool shares = call.stream != nullptr && outer <= few_tasks &&
                         length > 2 * rows_of_chunk(width) &&
                         M::cost * length * width >= 2 * cost_of_part;
@@ -315,7 +315,7 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
   }
 
  private:
-  static constexpr std::int64_t few_tasks = 4;
+  static constexpr std::int64_t few_tasks = 4;  ///< outer indices whose chunks threads share
   static std::int64_t rows_of_chunk(std::int64_t width) {
     return blocks_of_chunk * Flat::rows_of_block(width);
   }
