@@ -11,6 +11,7 @@
 #include "typeflow/exec/explain.ipp"
 #include "typeflow/exec/general.ipp"
 #include "typeflow/exec/host_code.ipp"
+#include "typeflow/exec/memory.ipp"
 #include "typeflow/exec/place_by_cost.ipp"
 #include "typeflow/exec/placement.ipp"
 #include "typeflow/exec/program_placement.ipp"

@@ -7,6 +7,7 @@
 // evaluates only the operations that its folds or stores need. What passes, operands and words are
 // is asked of lower/kernel_meaning.hpp. rows.hpp, columns.hpp and contraction.hpp have the loops.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <tuple>
@@ -198,6 +199,23 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
       so_far = fewest;
     }
     return best;
+  }();
+
+  /// What an element costs (call.hpp).
+  static constexpr std::int64_t cost = [] {
+    std::int64_t flops_of_all = flops_of(kept);
+    for (int i = 0; i < items; ++i) flops_of_all += item_specs[i].is_fold;
+    std::int64_t bytes = 0;
+    for (int i = 0; i < inputs; ++i) {
+      if (!input_specs[i].is_index && input_specs[i].axes != 0) {
+        bytes += size_of(input_specs[i].dtype);
+      }
+    }
+    for (int s = 0; s < stores; ++s) {
+      if (!store_specs[s].is_row) bytes += size_of(store_specs[s].dtype);
+    }
+    constexpr int full = 16;  // floats in a vector of AVX-512
+    return std::max<std::int64_t>(1, flops_of_all * full / L::size + bytes / 2);
   }();
 
   /// Whether there is one value V for all elements along these axes.

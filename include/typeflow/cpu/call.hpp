@@ -8,13 +8,15 @@
 #include <span>
 #include <type_traits>
 
+#include "typeflow/core/config.hpp"
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The stream of CPU kernels (null: one thread). Runs parts of a range, possibly at the same time.
-/// Only the grain decides the parts, never the number of threads.
+/// A part has at least `grain` elements. Only the grain decides the parts, never the number of
+/// threads.
 class Executor : public Stream {
  public:
   using Task = void (*)(void* context, std::int64_t begin, std::int64_t end);
@@ -24,11 +26,36 @@ class Executor : public Stream {
   ~Executor() = default;
 };
 
-/// Calls f(begin, end) for parts of [0, count) of at least `grain` elements.
+/// The least cost of a part for a thread. Costs count floating-point operations in full vectors;
+/// two bytes that are read or written cost as much as one. A core with AVX-512 does some 100 of
+/// them in a nanosecond, so a part takes about 4 us. Handing it to another thread takes 1 to 2 us.
+inline constexpr std::int64_t cost_of_part = 393216;
+
+/// The number of items of this cost that are worth a part.
+constexpr std::int64_t grain_of_cost(std::int64_t cost) {
+  return std::max<std::int64_t>(1, cost_of_part / std::max<std::int64_t>(cost, 1));
+}
+
+/// Equal pieces of a long row, but for whole cache lines.
+struct Pieces {
+  std::int64_t length;
+  std::int64_t count;
+  std::int64_t grain;  ///< the number of pieces, of any rows, that are worth a part
+};
+/// The pieces of a row of `length` > 0 elements of this cost, each of which is worth a part.
+[[gnu::noinline]] inline Pieces pieces_of(std::int64_t length, std::int64_t cost) {
+  const std::int64_t count = std::max<std::int64_t>(1, length / grain_of_cost(cost));
+  constexpr std::int64_t lines = 64;
+  const std::int64_t piece = ((length - 1) / count / lines + 1) * lines;
+  return {piece, (length - 1) / piece + 1, grain_of_cost(cost * std::min(piece, length))};
+}
+
+/// Calls f(begin, end) for parts of [0, count) of at least `grain` elements: once for all if there
+/// are fewer than two grains.
 template <class F>
 void parallel(const KernelCall& call, std::int64_t count, std::int64_t grain, F&& f) {
   if (count <= 0) return;
-  if (call.stream == nullptr || count <= grain) {
+  if (call.stream == nullptr || count < 2 * grain) {
     f(std::int64_t{0}, count);
     return;
   }
@@ -39,6 +66,28 @@ void parallel(const KernelCall& call, std::int64_t count, std::int64_t grain, F&
             (*static_cast<std::remove_reference_t<F>*>(context))(begin, end);
           },
           &f);
+}
+
+/// A fold whose chunks threads share. `fold` folds chunks [begin, end), each into a state of its
+/// own. `merge` then merges one chunk's state, in the order of the chunks. States are kept for
+/// `at_once` chunks at a time: number k has the place k % at_once.
+struct SharedFold {
+  std::int64_t chunks;
+  std::int64_t at_once;
+  std::int64_t cost_of_chunk;
+  void* context;
+  void (*fold)(void* context, std::int64_t begin, std::int64_t end);
+  void (*merge)(void* context, std::int64_t chunk);
+};
+TYPEFLOW_COLD inline void fold_chunks(const KernelCall& call, const SharedFold& shared) {
+  for (std::int64_t first = 0; first < shared.chunks; first += shared.at_once) {
+    const std::int64_t end = std::min(first + shared.at_once, shared.chunks);
+    parallel(call, end - first, grain_of_cost(shared.cost_of_chunk),
+             [&](std::int64_t begin, std::int64_t behind) {
+               shared.fold(shared.context, first + begin, first + behind);
+             });
+    for (std::int64_t chunk = first; chunk < end; ++chunk) shared.merge(shared.context, chunk);
+  }
 }
 
 /// An operand of an operation with a kernel of its own.

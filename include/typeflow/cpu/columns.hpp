@@ -24,6 +24,10 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
   /// Vectors that go down the rows together. In a single pass adjacent blocks do, so that each row
   /// is read in one long piece. Several passes find a narrow block in the cache again.
   static constexpr int most = M::passes > 1 ? many : 4 * many;
+  /// Threads share the chunks of at most so many blocks, or outer indices, if there are at least so
+  /// many chunks.
+  static constexpr std::int64_t few_tasks = 4;
+  static constexpr std::int64_t few_chunks = 8;
   static constexpr std::int64_t chunk = 256;  ///< rows that are folded before they are merged
   static constexpr ir::KernelSpace space = ir::space_of(ir::KernelKind::columns, Outer, true);
   static constexpr unsigned inner_bit = 2u << Outer;
@@ -49,11 +53,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
     if constexpr (Inner != ir::InnerExtent::large && SmallColumns<Outer, L, M>::possible) {
       if (Inner == ir::InnerExtent::small || g.width <= ir::small_extent) {
         if (g.width == 0) return;
-        const std::int64_t size = std::max<std::int64_t>(1, g.length * g.width);
-        parallel(call, outer, std::max<std::int64_t>(1, chunk_size / size),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   SmallColumns<Outer, L, M>::run(call, g.in, g.length, g.width, begin, end);
-                 });
+        SmallColumns<Outer, L, M>::run(call, g.in, g.length, g.width, outer);
         return;
       }
     }
@@ -66,16 +66,20 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
   struct Geometry {
     std::int64_t length;  // of the folded axis
     std::int64_t width;   // of the inner axis
+    bool shares_chunks;   // whether threads share the chunks of columns
     ir::OperandLayout<space.rank> in[M::inputs + 1];
   };
-  static void wide_columns(const KernelCall& call, const Geometry& g, std::int64_t outer) {
+  static void wide_columns(const KernelCall& call, Geometry& g, std::int64_t outer) {
     // Wide blocks read more of a row at a time, narrow ones leave more for threads. The result of a
     // column does not depend on that.
     const std::int64_t block = N * (g.width >= 8 * many * N ? many : few);
     const std::int64_t blocks = (g.width + block - 1) / block;
-    const std::int64_t size = std::max<std::int64_t>(1, g.length * std::min(block, g.width));
-    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / size);
-    parallel(call, outer * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
+    // Threads share the chunks of long columns: parts are then rows that lie side by side.
+    const std::int64_t tasks = M::passes > 1 ? outer * blocks : outer;
+    g.shares_chunks = call.stream != nullptr && tasks <= few_tasks &&
+                      g.length >= few_chunks * chunk &&
+                      M::cost * g.length * g.width >= 2 * tasks * cost_of_part;
+    auto fold = [&](std::int64_t begin, std::int64_t end) {
       const Ops ops = M::decode(call.words);
       for (std::int64_t task = begin; task < end;) {
         const std::int64_t number = task % blocks;
@@ -85,7 +89,13 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
                 std::min((number + together) * block, g.width));
         task += together;
       }
-    });
+    };
+    if (g.shares_chunks) {
+      fold(0, outer * blocks);
+    } else {
+      const std::int64_t columns_of_block = std::min(block, g.width);
+      parallel(call, outer * blocks, grain_of_cost(M::cost * g.length * columns_of_block), fold);
+    }
   }
 
   /// The operands of one outer index.
@@ -184,40 +194,15 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
                                    const Ops& ops, Place& p, const Columns& j, int vectors,
                                    int rest) {
     States total[most];
-    States state[most];
     for (int u = 0; u < vectors; ++u) reset<P>(total[u]);
-    for (std::int64_t begin = 0; begin < g.length; begin += chunk) {
-      for (int u = 0; u < vectors; ++u) reset<P>(state[u]);
-      const std::int64_t end = std::min(begin + chunk, g.length);
-      std::int64_t k = begin;
-      if constexpr (M::passes == 1) {
-        if (vectors <= few && rest == N) {  // few enough for registers, if less again and again
-          States s[few];
-          for (States& of_columns : s) reset<P>(of_columns);
-          for (; k < end; ++k) {
-            [&]<int... U>(std::integer_sequence<int, U...>) TYPEFLOW_INLINE_LAMBDA {
-              (step<P>(call, g, r[std::min(U, vectors - 1)], ops, p, s[U], k, j[U], N), ...);
-            }(std::make_integer_sequence<int, few>{});
-          }
-          std::copy_n(s, few, state);  // a number of turns that is known, or s would be in memory
-        }
+    if (g.shares_chunks) {
+      share_chunks<P>(call, g, r, ops, p, j, vectors, rest, total);
+    } else {
+      States state[most];
+      for (std::int64_t begin = 0; begin < g.length; begin += chunk) {
+        fold_chunk<P>(call, g, r, ops, p, j, vectors, rest, begin, state);
+        merge<P>(total, state, vectors, begin == 0);
       }
-      for (; k < end; ++k) {
-        for (int u = 0; u + 1 < vectors; ++u) {
-          step<P>(call, g, r[u], ops, p, state[u], k, j[u], N);
-        }
-        const int last = vectors - 1;
-        step<P>(call, g, r[last], ops, p, state[last], k, j[last], rest);
-      }
-      M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-        for (int u = 0; u < vectors; ++u) {
-          if (begin == 0) {
-            get<I>(total[u]) = get<I>(state[u]);
-          } else {
-            get<I>(total[u]).merge(get<I>(state[u]));
-          }
-        }
-      });
     }
     for (int u = 0; u < vectors; ++u) {
       M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
@@ -226,6 +211,92 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
       p.at.index = p.outer * g.width + j[u];
       M::template evaluate_rows<P + 1>(r[u], ops, p.at);
     }
+  }
+  /// The states of the chunk of rows from `begin` on. A function of its own, so that there is one
+  /// copy of the loop.
+  template <int P>
+  [[gnu::noinline, gnu::flatten]] static void fold_chunk(const KernelCall& call,
+                                                         const Geometry& geometry,
+                                                         const Registers* r, const Ops& operations,
+                                                         const Place& place, const Columns& columns,
+                                                         int vectors, int rest, std::int64_t begin,
+                                                         States* state) {
+    const Geometry g = geometry;
+    const Ops ops = operations;
+    Place p = place;
+    const Columns j = columns;
+    for (int u = 0; u < vectors; ++u) reset<P>(state[u]);
+    const std::int64_t end = std::min(begin + chunk, g.length);
+    std::int64_t k = begin;
+    if constexpr (M::passes == 1) {
+      if (vectors <= few && rest == N) {  // few enough for registers, if less again and again
+        States s[few];
+        for (States& of_columns : s) reset<P>(of_columns);
+        for (; k < end; ++k) {
+          [&]<int... U>(std::integer_sequence<int, U...>) TYPEFLOW_INLINE_LAMBDA {
+            (step<P>(call, g, r[std::min(U, vectors - 1)], ops, p, s[U], k, j[U], N), ...);
+          }(std::make_integer_sequence<int, few>{});
+        }
+        for (int u = 0; u < few; ++u) {  // a number of turns that is known, or s would be in memory
+          if (u < vectors) state[u] = s[u];
+        }
+      }
+    }
+    for (; k < end; ++k) {
+      for (int u = 0; u + 1 < vectors; ++u) {
+        step<P>(call, g, r[u], ops, p, state[u], k, j[u], N);
+      }
+      const int last = vectors - 1;
+      step<P>(call, g, r[last], ops, p, state[last], k, j[last], rest);
+    }
+  }
+  template <int P>
+  TYPEFLOW_INLINE static void merge(States* total, const States* state, int vectors, bool first) {
+    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+      for (int u = 0; u < vectors; ++u) {
+        if (first) {
+          get<I>(total[u]) = get<I>(state[u]);
+        } else {
+          get<I>(total[u]).merge(get<I>(state[u]));
+        }
+      }
+    });
+  }
+  /// The states of all rows. Threads fold the chunks, which are merged in order.
+  template <int P>
+  TYPEFLOW_COLD static void share_chunks(const KernelCall& call, const Geometry& g,
+                                         const Registers* r, const Ops& ops, const Place& p,
+                                         const Columns& j, int vectors, int rest, States* total) {
+    constexpr std::int64_t room = std::max<std::int64_t>(most, (1 << 16) / sizeof(States));
+    struct Shared {
+      const KernelCall& call;
+      const Geometry& g;
+      const Registers* r;
+      const Ops& ops;
+      const Place& p;
+      const Columns& j;
+      int vectors;
+      int rest;
+      States* total;
+      States* state;
+
+      States* of(std::int64_t c) { return state + c % (room / vectors) * vectors; }
+    };
+    States state[room];
+    Shared all{call, g, r, ops, p, j, vectors, rest, total, state};
+    fold_chunks(call,
+                {(g.length - 1) / chunk + 1, room / vectors, M::cost * chunk * vectors * N, &all,
+                 [](void* context, std::int64_t begin, std::int64_t end) {
+                   Shared& s = *static_cast<Shared*>(context);
+                   for (std::int64_t c = begin; c < end; ++c) {
+                     fold_chunk<P>(s.call, s.g, s.r, s.ops, s.p, s.j, s.vectors, s.rest, c * chunk,
+                                   s.of(c));
+                   }
+                 },
+                 [](void* context, std::int64_t c) {
+                   Shared& s = *static_cast<Shared*>(context);
+                   merge<P>(s.total, s.of(c), s.vectors, c == 0);
+                 }});
   }
   template <int P>
   TYPEFLOW_INLINE static void reset(States& state) {

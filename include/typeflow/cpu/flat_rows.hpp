@@ -298,9 +298,87 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
            !((M::item_specs[I].is_row && M::item_specs[I].phase == 0) || ...);
   }(typename M::ItemNumbers{});
 
+  /// All of `outer` indices. Threads share them or, of few with long columns, the chunks of each.
+  static void run(const KernelCall& call, const Layout* in, std::int64_t length, std::int64_t width,
+                  std::int64_t outer) {
+    const bool shares = call.stream != nullptr && outer <= few_tasks &&
+                        length > 2 * rows_of_chunk(width) &&
+                        M::cost * length * width >= 2 * cost_of_part;
+    if (shares) {
+      run(call, in, length, width, 0, outer, true);
+      return;
+    }
+    parallel(call, outer, grain_of_cost(M::cost * length * width),
+             [&](std::int64_t begin, std::int64_t end) {
+               run(call, in, length, width, begin, end, false);
+             });
+  }
+
+ private:
+  static constexpr std::int64_t few_tasks = 4;  ///< outer indices whose chunks threads share
+  static std::int64_t rows_of_chunk(std::int64_t width) {
+    return blocks_of_chunk * Flat::rows_of_block(width);
+  }
+
   /// Outer indices [begin, end).
   [[gnu::flatten]] static void run(const KernelCall& call, const Layout* in, std::int64_t length,
-                                   std::int64_t width, std::int64_t begin, std::int64_t end) {
+                                   std::int64_t width, std::int64_t begin, std::int64_t end,
+                                   bool shares) {
+    const Ops ops = M::decode(call.words);
+    Place p(width);
+    p.at.random = call.random;
+    for (std::int64_t outer = begin; outer < end; ++outer) {
+      States total[ir::small_extent];
+      for (std::int64_t v = 0; v < width; ++v) reset(total[v]);
+      const std::int64_t chunks = length == 0 ? 0 : (length - 1) / rows_of_chunk(width) + 1;
+      if (shares) {
+        share_chunks(call, in, length, width, outer, chunks, total);
+      } else {
+        fold(call, in, length, width, outer, 0, chunks, nullptr, total);
+      }
+      finish(call, in, ops, std::min<std::int64_t>(length, N), width, outer, p, total);
+    }
+  }
+  /// Threads fold the chunks, which are merged in order.
+  TYPEFLOW_COLD static void share_chunks(const KernelCall& call, const Layout* in,
+                                         std::int64_t length, std::int64_t width,
+                                         std::int64_t outer, std::int64_t chunks, States* total) {
+    constexpr std::int64_t room =
+        std::max<std::int64_t>(ir::small_extent, (1 << 16) / sizeof(States));
+    struct Shared {
+      const KernelCall& call;
+      const Layout* in;
+      std::int64_t length;
+      std::int64_t width;
+      std::int64_t outer;
+      States* total;
+      States* state;
+
+      States* of(std::int64_t chunk) { return state + chunk % (room / width) * width; }
+    };
+    States state[room];
+    Shared all{call, in, length, width, outer, total, state};
+    fold_chunks(call, {chunks, room / width, M::cost * rows_of_chunk(width) * width, &all,
+                       [](void* context, std::int64_t begin, std::int64_t end) {
+                         Shared& s = *static_cast<Shared*>(context);
+                         fold(s.call, s.in, s.length, s.width, s.outer, begin, end, s.of(begin),
+                              nullptr);
+                       },
+                       [](void* context, std::int64_t chunk) {
+                         Shared& s = *static_cast<Shared*>(context);
+                         merge(s.total, s.of(chunk), s.width);
+                       }});
+  }
+  static void merge(States* total, const States* state, std::int64_t width) {
+    M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+      for (std::int64_t v = 0; v < width; ++v) get<I>(total[v]).merge(get<I>(state[v]));
+    });
+  }
+  /// Folds the chunks [begin, end), each into states of its own, or all into a total, in order.
+  [[gnu::noinline, gnu::flatten]] static void fold(const KernelCall& call, const Layout* in,
+                                                   std::int64_t length, std::int64_t width,
+                                                   std::int64_t outer, std::int64_t begin,
+                                                   std::int64_t end, States* each, States* total) {
     const Ops ops = M::decode(call.words);
     Tiles tiles;
     Place p(width);
@@ -309,24 +387,12 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (Flat::template share<I>(call, in, width, std::min(most, length), tiles, p), ...);
     }(typename M::InputNumbers{});
-    for (std::int64_t outer = begin; outer < end; ++outer) {
-      States state[ir::small_extent];
-      fold(call, in, ops, length, width, outer, tiles, p, state);
-      finish(call, in, ops, std::min<std::int64_t>(length, N), width, outer, p, state);
-    }
-  }
-
- private:
-  TYPEFLOW_INLINE static void fold(const KernelCall& call, const Layout* in, const Ops& ops,
-                                   std::int64_t length, std::int64_t width, std::int64_t outer,
-                                   Tiles& tiles, Place& p, States* total) {
-    const std::int64_t most = Flat::rows_of_block(width);
-    States state[ir::small_extent];
-    for (std::int64_t v = 0; v < width; ++v) reset(total[v]);
-    for (std::int64_t chunk = 0; chunk < length; chunk += blocks_of_chunk * most) {
+    States of_chunk[ir::small_extent];
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+      States* const state = each != nullptr ? each + (chunk - begin) * width : of_chunk;
       for (std::int64_t v = 0; v < width; ++v) reset(state[v]);
-      const std::int64_t last = std::min(length, chunk + blocks_of_chunk * most);
-      for (std::int64_t first = chunk; first < last; first += most) {
+      const std::int64_t last = std::min(length, (chunk + 1) * rows_of_chunk(width));
+      for (std::int64_t first = chunk * rows_of_chunk(width); first < last; first += most) {
         const std::int64_t row = outer * length + first;
         const std::int64_t count = std::min(most, last - first);
         [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
@@ -344,9 +410,7 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
           step(call, ops, p, count, row * width, i, static_cast<int>(elements - i), *s);
         }
       }
-      M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-        for (std::int64_t v = 0; v < width; ++v) get<I>(total[v]).merge(get<I>(state[v]));
-      });
+      if (total != nullptr) merge(total, state, width);
     }
   }
   TYPEFLOW_INLINE static void step(const KernelCall& call, const Ops& ops, Place& p,

@@ -227,16 +227,14 @@ class PackedProducts {
 
   void multiply(std::int64_t first, std::int64_t count) const {
     const std::int64_t tasks = groups * panels.count;
-    const std::int64_t work = std::min(rows_of_task, rows) * S::width * depth;
-    parallel(call, count * tasks, grain_of(4 * chunk_size, work),
-             [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t i = begin; i < end; ++i) {
-                 const std::int64_t slot = i / tasks;
-                 const std::int64_t task = i % tasks;
-                 multiply(first + slot, slot, task % panels.count,
-                          task / panels.count * rows_of_task);
-               }
-             });
+    const std::int64_t work = 2 * std::min(rows_of_task, rows) * S::width * depth;
+    parallel(call, count * tasks, grain_of_cost(work), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t slot = i / tasks;
+        const std::int64_t task = i % tasks;
+        multiply(first + slot, slot, task % panels.count, task / panels.count * rows_of_task);
+      }
+    });
   }
   void multiply(std::int64_t matrix, std::int64_t slot, std::int64_t p, std::int64_t begin) const {
     const std::int64_t end = std::min(begin + rows_of_task, rows);

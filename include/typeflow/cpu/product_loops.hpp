@@ -189,7 +189,7 @@ class ProductLoops {
             : 1;
     const std::int64_t bands = (panels.count + together - 1) / together;
     const std::int64_t work = 2 * std::max<std::int64_t>(of_task * together, 1) * (depth + 1);
-    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
+    const std::int64_t grain = grain_of_cost(work);
     parallel(call, matrices * bands * groups, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t slot = task / (bands * groups);

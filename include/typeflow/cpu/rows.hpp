@@ -24,8 +24,10 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 template <class Kernel, class A>
 struct Code;
 
-/// The number of elements that is worth a task, and that one chunk of a fold has.
-inline constexpr std::int64_t chunk_size = 16384;
+/// The number of elements that is worth a part for a thread (call.hpp), where they are only moved.
+inline constexpr std::int64_t chunk_size = 32768;
+/// The elements of a chunk of a fold. The bits of results depend on it.
+inline constexpr std::int64_t fold_chunk = 16384;
 
 template <bool Wide, int Outer, bool Folds, ir::InnerExtent Inner, class B, class A>
 struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
@@ -47,9 +49,15 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     [&]<int... I>(std::integer_sequence<int, I...>)
         TYPEFLOW_INLINE_LAMBDA { (find_layout<I>(call, g), ...); }(typename M::InputNumbers{});
     if constexpr (Folds) {
-      const std::int64_t grain =
-          std::max<std::int64_t>(1, chunk_size / std::max(g.length, std::int64_t{1}));
-      parallel(call, g.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+      if constexpr (has_chunks) {
+        g.shares_chunks = call.stream != nullptr && g.rows <= few_rows && g.length > fold_chunk &&
+                          g.length * M::cost >= 2 * cost_of_part;
+        if (g.shares_chunks) {
+          rows(call, g, 0, g.rows, 0, g.length);
+          return;
+        }
+      }
+      parallel(call, g.rows, grain_of_row(g.length), [&](std::int64_t begin, std::int64_t end) {
         if constexpr (Inner != ir::InnerExtent::large) {
           if (Inner == ir::InnerExtent::small || g.length <= ir::small_extent) {
             SmallFolds<Outer, L, M>::run(call, g.in, g.length, begin, end);
@@ -60,23 +68,23 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       });
     } else {
       if (g.length == 0) return;
-      const std::int64_t chunks = (g.length + chunk_size - 1) / chunk_size;
-      const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / g.length);
-      parallel(call, g.rows * chunks, grain, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (is_small_map) {
-          SmallMaps<Outer, L, M>::run(call, g.in, g.length, begin, end);
-          return;
-        } else if (chunks == 1) {
-          rows(call, g, begin, end, 0, g.length);
-          return;
-        } else {
-          for (std::int64_t task = begin; task < end; ++task) {
-            const std::int64_t row = task / chunks;
-            const std::int64_t first = task % chunks * chunk_size;
-            rows(call, g, row, row + 1, first, std::min(first + chunk_size, g.length));
-          }
-        }
-      });
+      const Pieces pieces = pieces_of(g.length, M::cost);
+      parallel(call, g.rows * pieces.count, pieces.grain,
+               [&](std::int64_t begin, std::int64_t end) {
+                 if constexpr (is_small_map) {
+                   SmallMaps<Outer, L, M>::run(call, g.in, g.length, begin, end);
+                   return;
+                 } else if (pieces.count == 1) {
+                   rows(call, g, begin, end, 0, g.length);
+                   return;
+                 } else {
+                   for (std::int64_t task = begin; task < end; ++task) {
+                     const std::int64_t row = task / pieces.count;
+                     const std::int64_t first = task % pieces.count * pieces.length;
+                     rows(call, g, row, row + 1, first, std::min(first + pieces.length, g.length));
+                   }
+                 }
+               });
     }
   }
 
@@ -90,16 +98,25 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
   }();
 
   /// Costly values of a row's first elements.
-  static constexpr std::int64_t kept_elements = chunk_size;
+  static constexpr std::int64_t kept_elements = fold_chunk;
   /// Rows of fewer elements are fetched ahead. Processors fetch the lines of longer ones by
   /// themselves.
   static constexpr std::int64_t fetched_length = 400;
   /// Rows that are folded together: a lane of their values for each.
   static constexpr int most_together = Folds ? std::min(N, 16) : 1;
+  /// Rows that are worth a part. Short ones take longer by their element.
+  static std::int64_t grain_of_row(std::int64_t length) {
+    return grain_of_cost(M::cost * length * (Folds && length <= ir::small_extent ? 2 : 1));
+  }
+  /// Whether threads may share the chunks of a row.
+  static constexpr bool has_chunks =
+      Folds && M::passes == 1 && Inner != ir::InnerExtent::small && most_together > 1;
+  /// So many long rows are folded one after the other, with threads for the chunks of each.
+  static constexpr std::int64_t few_rows = 8;
   /// If there are several passes, as many as the innermost cache keeps from one to the next. A row
   /// alone if there were few: folding their lanes together would take longer than for each.
   static std::int64_t rows_together(std::int64_t length) {
-    constexpr std::int64_t elements = M::passes > 1 ? 4096 : chunk_size;
+    constexpr std::int64_t elements = M::passes > 1 ? 4096 : fold_chunk;
     const std::int64_t rows =
         std::min<std::int64_t>(elements / std::max<std::int64_t>(length, 1), most_together);
     return 2 * rows < most_together ? 1 : rows;
@@ -109,6 +126,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
   struct Geometry {
     std::int64_t rows;
     std::int64_t length;
+    bool shares_chunks;  ///< whether threads share the chunks of a row
     ir::OperandLayout<space.rank> in[M::inputs + 1];
   };
   /// A row's operands.
@@ -312,7 +330,11 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       [&]<int... V>(std::integer_sequence<int, V...>) TYPEFLOW_INLINE_LAMBDA {
         (keep_value<P, V>(r, values), ...);
       }(std::make_integer_sequence<int, M::values>{});
-      pass_rows<P>(call, g, c, values, ops, kept, count, at, first, last, state);
+      if (has_chunks && g.shares_chunks) {
+        share_chunks(call, g, c, values, ops, kept, at, state);
+      } else {
+        pass_rows<P>(call, g, c, values, ops, kept, count, at, first, last, state);
+      }
     }
     if constexpr (M::template has_folds<P>) {
       if (count > 1) {
@@ -352,6 +374,48 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       of_elements.index += k;
       one_row<P>(of_row, ops, p, of_elements, g.length, first, last, state[k]);
       c.advance(call);
+    }
+  }
+  /// The same for one row, whose chunks threads share. They are merged in order.
+  TYPEFLOW_COLD static void share_chunks(const KernelCall& call, const Geometry& g,
+                                         const Coordinates& c, const RowValues& values,
+                                         const Ops& ops, Kept& kept, const ElementContext& at,
+                                         typename M::States* total) {
+    if constexpr (has_chunks) {
+      using States = typename M::States;
+      constexpr std::int64_t room = std::max<std::int64_t>(8, (1 << 15) / sizeof(States));
+      struct Shared {
+        const KernelCall& call;
+        const Geometry& g;
+        const Coordinates& c;
+        const RowValues& values;
+        const Ops& ops;
+        Kept& kept;
+        const ElementContext& at;
+        States* total;
+        States* state;
+      };
+      States state[room];
+      Shared all{call, g, c, values, ops, kept, at, total, state};
+      fold_chunks(call, {(g.length - 1) / fold_chunk + 1, room, M::cost * fold_chunk, &all,
+                         [](void* context, std::int64_t begin, std::int64_t end) {
+                           Shared& s = *static_cast<Shared*>(context);
+                           for (std::int64_t k = begin; k < end; ++k) {
+                             pass_rows<0>(
+                                 s.call, s.g, s.c, s.values, s.ops, s.kept, 1, s.at, k * fold_chunk,
+                                 std::min((k + 1) * fold_chunk, s.g.length), s.state + k % room);
+                           }
+                         },
+                         [](void* context, std::int64_t chunk) {
+                           Shared& s = *static_cast<Shared*>(context);
+                           M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+                             if (chunk == 0) {
+                               get<I>(*s.total) = get<I>(s.state[0]);
+                             } else {
+                               get<I>(*s.total).merge(get<I>(s.state[chunk % room]));
+                             }
+                           });
+                         }});
     }
   }
   TYPEFLOW_INLINE static void begin_row(const KernelCall& call, const Geometry& g,
@@ -394,16 +458,16 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       loop<P, 1, false>(r, ops, p, base, &total, first, last);
     } else {
       reset<P>(total);
-      for (std::int64_t begin = first; begin < last; begin += chunk_size) {
+      for (std::int64_t begin = first; begin < last; begin += fold_chunk) {
         States state[4];
         for (States& s : state) reset<P>(s);
-        const std::int64_t end = std::min(begin + chunk_size, last);
+        const std::int64_t end = std::min(begin + fold_chunk, last);
         if (M::template has_reloads<P> && end <= kept_elements) {
           loop<P, 4, M::template has_reloads<P>>(r, ops, p, base, state, begin, end);
         } else {
           loop<P, 4, false>(r, ops, p, base, state, begin, end);
         }
-        if (end - begin < 4 * N && begin == first) {  // all went to the last accumulator
+        if (end - begin < 4 * N && begin == 0) {  // all went to the last accumulator
           total = state[3];
           continue;
         }

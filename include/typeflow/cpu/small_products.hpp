@@ -37,9 +37,7 @@ class SmallProducts {
   static void run(const KernelCall& call, const Kernel& kernel) {
     const SmallProducts products(call, kernel);
     const std::int64_t work = 2 * products.rows * S::lanes * (products.depth + 1);
-    const std::int64_t grain =
-        std::max<std::int64_t>(1, 4 * chunk_size / std::max<std::int64_t>(work, 1));
-    parallel(call, kernel.count, grain,
+    parallel(call, kernel.count, grain_of_cost(work),
              [&](std::int64_t begin, std::int64_t end) { products.multiply(begin, end); });
   }
 

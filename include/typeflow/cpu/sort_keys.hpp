@@ -23,6 +23,9 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 /// Sorts keys whose positions ascend.
 class KeySorter {
  public:
+  /// The least number of keys of a thread's part.
+  static constexpr std::int64_t least_part = 16384;
+
   /// Sorts `count` keys; `spare` has room for as many.
   static void sort(std::uint64_t* keys, std::uint64_t* spare, std::int64_t count) {
 #if defined(__AVX512F__)
@@ -39,13 +42,13 @@ class KeySorter {
     constexpr int most = 8;
     std::int64_t first[most + 1] = {0, count};
     int parts = 1;
-    while (parts < most && count > 2 * chunk_size * parts) {
+    while (parts < most && count > 2 * least_part * parts) {
       for (int i = parts; i-- > 0;) {
         const std::int64_t begin = first[i];
         const std::int64_t n = first[i + 1] - begin;
         first[2 * i + 2] = first[i + 1];
         first[2 * i] = begin;
-        first[2 * i + 1] = begin + (n < chunk_size ? n
+        first[2 * i + 1] = begin + (n < least_part ? n
                                                    : partition(keys + begin, spare + begin, n,
                                                                middle(keys + begin, n)));
       }

@@ -59,7 +59,7 @@ class VectorProduct {
     const std::int64_t blocks = (product.count + block - 1) / block;
     const std::int64_t work =
         2 * std::max<std::int64_t>(1, std::min(block, product.count)) * (product.depth + 1);
-    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
+    const std::int64_t grain = grain_of_cost(work);
     parallel(call, kernel.count * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t first = task % blocks * block;

@@ -52,21 +52,11 @@ class Memory {
   ~Memory() = default;
 };
 
-/// The memory of the process.
+/// The memory of the process. Blocks of 4 MiB and more lie in huge pages, if the system has some.
 class HostMemory final : public Memory {
  public:
-  std::byte* allocate(std::int64_t bytes) override {
-    const auto size = static_cast<std::size_t>(bytes);
-    auto* const data = static_cast<std::byte*>(::operator new(size, std::align_val_t{alignment}));
-    std::memset(data, 0, size);
-    return data;
-  }
-  void release(std::byte* data, std::int64_t) noexcept override {
-    ::operator delete(data, std::align_val_t{alignment});
-  }
-
- private:
-  static constexpr std::size_t alignment = 64;
+  std::byte* allocate(std::int64_t bytes) override;
+  void release(std::byte* data, std::int64_t bytes) noexcept override;
 };
 inline constinit HostMemory host_memory{};
 
@@ -100,3 +90,7 @@ class AlignedBytes {
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
+
+#ifndef TYPEFLOW_COMPILED
+#include "typeflow/exec/memory.ipp"
+#endif

@@ -47,8 +47,9 @@ struct ThreadedLoop {
 
   void operator()() const {
     order.enter();
+    // oneTBB halves a range that is longer than its grain.
     tbb::parallel_for(
-        tbb::blocked_range<std::int64_t>(0, count, static_cast<std::size_t>(grain)),
+        tbb::blocked_range<std::int64_t>(0, count, 2 * static_cast<std::size_t>(grain) - 1),
         [this](const tbb::blocked_range<std::int64_t>& part) {
           order.enter();
           task(context, part.begin(), part.end());

@@ -2,7 +2,11 @@
 
 // Kernels with folds against the interpreter: rows, columns, several passes.
 
+#include <cmath>
+#include <limits>
+
 #include "support/check_kernels.hpp"
+#include "support/moving_kernels.hpp"
 
 namespace {
 
@@ -180,3 +184,60 @@ TEST_CASE("argmax takes the first of equals, and numbers before NaN; max passes 
   CHECK(least(1) == 19);
   CHECK(largest(1) != largest(1));
 }
+
+#ifndef TYPEFLOW_TEST_TARGET
+namespace {
+
+/// A processor that runs the parts of a loop one after the other, the last one first.
+class BackwardsTarget {
+ public:
+  explicit BackwardsTarget(const tf::TargetOptions&) {}
+
+  template <class Kernel, tf::DeviceKind>
+  static constexpr tf::KernelEntry kernel = tf::CpuTarget<>::kernel<Kernel>;
+
+  std::span<const tf::MachineDevice> devices() const { return {&device_, 1}; }
+
+ private:
+  test::Backwards stream_;
+  tf::MachineDevice device_{.device = tf::cpu(0), .stream = &stream_};
+};
+
+/// Compares one thread with three, and with parts that run backwards: equal bits.
+template <auto Model>
+void check_parts(std::int64_t batch) {
+  INFO("batch ", batch);
+  for (const bool has_specials : {false, true}) {
+    tf::HostTensors feeds = test::random_feeds<Model>(batch);
+    for (auto& [name, x] : feeds) {
+      if (!has_specials || !tf::is_floating(x.dtype)) continue;
+      for (std::int64_t i = 0; i < x.size(); i += 5003) x.set(i, -0.0);
+      x.set(x.size() / 3, std::numeric_limits<double>::infinity());
+      x.set(x.size() / 2, std::numeric_limits<double>::quiet_NaN());
+    }
+    const test::Outcome one = test::Kernels<Model>(1).run(feeds);
+    const test::Outcome three = test::Kernels<Model>(3).run(feeds);
+    const test::Outcome backwards =
+        test::Kernels<Model, tf::training, BackwardsTarget>(1).run(feeds);
+    for (const auto& [name, value] : one) {
+      test::check_equal_bits(name, value, three.at(name));
+      test::check_equal_bits(name, value, backwards.at(name));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("threads share the chunks of few long rows and of long columns") {
+  // The least sizes that are shared. The last chunk of the row is less than a vector.
+  constexpr std::int64_t batch = 7528;
+  static_assert(batch * 37 % 16384 == 8);
+  test::check_against_interpreter<rows>(batch, 1e-5, 3);
+  test::check_against_interpreter<columns>(batch, 1e-5, 3);
+  check_parts<rows>(batch);
+  check_parts<columns>(batch);
+  check_parts<halves>(batch);
+  check_parts<types>(21255);
+  check_parts<middle>(52500);
+}
+#endif

@@ -332,3 +332,19 @@ TEST_CASE("runs at the same time share a memory") {
   for (std::thread& thread : threads) thread.join();
   for (const int count : wrong) CHECK(count == 0);
 }
+
+TEST_CASE("the process's memory is zero and aligned; large blocks begin at a huge page") {
+  constexpr std::int64_t large = std::int64_t{1} << 22;
+  for (const std::int64_t bytes :
+       {std::int64_t{1}, std::int64_t{100}, large - 1, large, large + 1, 3 * large + 64}) {
+    CAPTURE(bytes);
+    for (int round = 0; round < 2; ++round) {  // the second one may get the first one's memory
+      std::byte* const data = tf::host_memory.allocate(bytes);
+      const auto address = reinterpret_cast<std::uintptr_t>(data);
+      CHECK(address % (bytes < large ? 64 : large / 2) == 0);
+      CHECK(std::count(data, data + bytes, std::byte{0}) == bytes);
+      std::fill_n(data, bytes, std::byte{0xff});
+      tf::host_memory.release(data, bytes);
+    }
+  }
+}

@@ -22,6 +22,7 @@
 #include <typeflow/pooling.hpp>
 #include <typeflow/typeflow.hpp>
 
+#include "../../../bench/programs/chapter6_models.hpp"
 #include "../../../bench/programs/chapter_models.hpp"
 
 namespace {
@@ -120,6 +121,10 @@ TEST_CASE("the order of steps takes at most 1.05 of the memory of the best of 1,
   SUBCASE("convolutional net") { check_orders<cnn>(); }
   SUBCASE("net for CIFAR-10") { check_orders<cifar>(); }
   SUBCASE("twenty residual blocks") { check_orders<residual>(); }
+  SUBCASE("AlexNet") { check_orders<alexnet_32>(); }
+  SUBCASE("VGG-16") { check_orders<vgg16_8>(); }
+  SUBCASE("Inception V3") { check_orders<inception_v3_8>(); }
+  SUBCASE("ResNet-50") { check_orders<resnet50_8>(); }
 }
 
 TEST_CASE("explain_memory says what a run's memory is for") {

@@ -42,7 +42,7 @@ struct typeflow::cpu_kernels::kernel_of<acme::RowSums> {
   static void run(const acme::RowSums&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
     const std::int64_t width = in->extents.back();
-    parallel(call, out->size(), 4, [&](std::int64_t begin, std::int64_t end) {
+    parallel(call, out->size(), 2, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const float* const x = static_cast<const float*>(in->data) + row * width;
         float total = 0;

@@ -191,7 +191,7 @@ class WindowProduct {
                    : 1;
     const std::int64_t bands = (panels.count + together - 1) / together;
     const std::int64_t work = 2 * of_task * S::width * together * (depth + 1);
-    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / work);
+    const std::int64_t grain = grain_of_cost(work);
     parallel(product.call, bands * groups, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t band = rows_first ? task % bands : task / groups;

@@ -237,7 +237,7 @@ struct kernel_of<ops::TopK> {
     T* const values = static_cast<T*>(out[0].data);
     std::int32_t* const indices = static_cast<std::int32_t*>(out[1].data);
     std::byte* const workspace = static_cast<std::byte*>(call.workspace);
-    if (rows < 4 && length == count && length > 2 * chunk_size) {
+    if (rows < 4 && length == count && length > 2 * KeySorter::least_part) {
       for (std::int64_t row = 0; row < rows; ++row) {
         const std::int64_t first = row * length;
         S(workspace, length).sort(call, x + first, values + first, indices + first, length);
@@ -245,7 +245,8 @@ struct kernel_of<ops::TopK> {
       return;
     }
     const std::int64_t parts = parts_of(rows);
-    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size * parts / (length * rows));
+    const std::int64_t grain =
+        std::max<std::int64_t>(1, KeySorter::least_part / 4 * parts / (length * rows));
     parallel(call, parts, grain, [&](std::int64_t begin, std::int64_t end) {
       S sorter(workspace + begin * S::bytes(length), length);
       for (std::int64_t row = rows * begin / parts; row < rows * end / parts; ++row) {
