@@ -7,7 +7,8 @@
 // the rounded 1 / |b|, rounded towards zero. The exact value is at least 1 / (2 |b|) away from a
 // whole number. Its rounding errors are less than that if |a| has 2 bits fewer than the numbers. So
 // 16 bits are divided as floats, 32 bits as doubles; 64 bits if |a| and |b| are below 2^51, else
-// one by one. Where all elements have one divisor, compilers compute its inverse once.
+// one by one. Bytes are multiplied by an inverse of 16 bits, in lanes of 16 bits. Where all
+// elements have one divisor, compilers compute its inverse once.
 
 #include <cstdint>
 #include <cstring>
@@ -87,6 +88,109 @@ TYPEFLOW_INLINE bool any_bit(const Vector<T, N>& x) {
   }
 }
 
+/// The upper half of each product of 16-bit integers.
+template <class T, int N>
+TYPEFLOW_INLINE Vector<T, N> upper_product(const Vector<T, N>& a, const Vector<T, N>& b) {
+  static_assert(sizeof(T) == 2);
+  using V = typename Vector<T, N>::V;
+  [[maybe_unused]] constexpr bool is_signed = std::is_signed_v<T>;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(V) == 64) {
+    const __m512i x = (__m512i)a.v;
+    const __m512i y = (__m512i)b.v;
+    return Vector<T, N>::of((V)(is_signed ? _mm512_mulhi_epi16(x, y) : _mm512_mulhi_epu16(x, y)));
+  } else
+#endif
+#if defined(__AVX2__)
+      if constexpr (sizeof(V) == 32) {
+    const __m256i x = (__m256i)a.v;
+    const __m256i y = (__m256i)b.v;
+    return Vector<T, N>::of((V)(is_signed ? _mm256_mulhi_epi16(x, y) : _mm256_mulhi_epu16(x, y)));
+  } else
+#endif
+#if defined(__SSE2__)
+      if constexpr (sizeof(V) == 16) {
+    const __m128i x = (__m128i)a.v;
+    const __m128i y = (__m128i)b.v;
+    return Vector<T, N>::of((V)(is_signed ? _mm_mulhi_epi16(x, y) : _mm_mulhi_epu16(x, y)));
+  } else
+#endif
+  {
+    using W = std::conditional_t<is_signed, std::int32_t, std::uint32_t>;
+    return resized<T>(resized<W>(a) * resized<W>(b) >> 16);
+  }
+}
+
+/// A divisor of bytes, prepared for 16-bit lanes. |inverse| is about 2^15 / |b| for signed bytes,
+/// so that (2a + 1) inverse / 2^16 lies between a / b and the next whole number; for unsigned ones
+/// it is the next number above 2^16 / b.
+template <class W, int N>
+struct ByteDivisor {
+  using V = Vector<W, N>;
+  V inverse;  ///< 0 where b is 0
+  V one;      ///< signed: the sign of b, 1 or -1; unsigned: all bits where b is 1, else 0
+  V value;    ///< b
+
+  TYPEFLOW_INLINE explicit ByteDivisor(const V& b) : value(b) {
+    const V zero(W(0));
+    inverse = in_parts<float>(
+        b, b, []<int M>(const Vector<W, M>& x, const Vector<W, M>&) TYPEFLOW_INLINE_LAMBDA {
+          using F = Vector<float, M>;
+          const F divisor = numbers<float>(resized<std::int32_t>(x));
+          if constexpr (std::is_signed_v<W>) {
+            // 2^15 has no place in 16 bits; for 1 and -1 a little less is as good.
+            const F sign = F::of_bits(Vector<std::int32_t, M>::of_bits(divisor) &
+                                      Vector<std::int32_t, M>::of_bits(F(-0.0f)));
+            const F half = F::of_bits(Vector<std::int32_t, M>::of_bits(F(0.5f)) |
+                                      Vector<std::int32_t, M>::of_bits(sign));
+            const F near = F::of(F(32767.0f).v / divisor.v + half.v);
+            return resized<W>(numbers<std::int32_t>(select(divisor == F(0.0f), divisor, near)));
+          } else {
+            const F next = F::of(F(65536.0f).v / divisor.v + F(1.0f).v);
+            return resized<W>(numbers<std::int32_t>(select(divisor == F(0.0f), divisor, next)));
+          }
+        });
+    if constexpr (std::is_signed_v<W>) {
+      one = V(W(1)) | (b >> 15);
+    } else {
+      one = V::of_bits(b == V(W(1)));
+    }
+  }
+  /// The quotient rounded towards minus infinity.
+  TYPEFLOW_INLINE V floor_quotient(const V& a) const {
+    if constexpr (std::is_signed_v<W>) {
+      return upper_product(a + a + one, inverse);
+    } else {
+      return upper_product(a, inverse) + (a & one);
+    }
+  }
+  /// The quotient rounded towards zero.
+  TYPEFLOW_INLINE V quotient(const V& a) const {
+    if constexpr (std::is_signed_v<W>) {
+      const V size = abs(a);
+      const V q = upper_product(size + size + V(W(1)), abs(inverse));
+      const V sign = (a ^ value) >> 15;
+      return (q ^ sign) - sign;
+    } else {
+      return floor_quotient(a);
+    }
+  }
+};
+/// f(a, divisor) for bytes: of those at even places, then of those at odd ones, in 16-bit lanes.
+template <class T, int N, class F>
+TYPEFLOW_INLINE Vector<T, N> divided_bytes(const Vector<T, N>& a, const Vector<T, N>& b,
+                                           const F& f) {
+  using W = IntegerOf<2, std::is_signed_v<T>>;
+  using V = Vector<W, N / 2>;
+  using Bits = Vector<std::uint16_t, N / 2>;
+  const V x = V::of((typename V::V)a.v);
+  const V y = V::of((typename V::V)b.v);
+  const V even = f((x << 8) >> 8, ByteDivisor<W, N / 2>((y << 8) >> 8));
+  const V odd = f(x >> 8, ByteDivisor<W, N / 2>(y >> 8));
+  const Bits both = (Bits::of_bits(even) & Bits(0xFF)) | (Bits::of_bits(odd) << 8);
+  return Vector<T, N>::of((typename Vector<T, N>::V)both.v);
+}
+
 /// a / b by numbers F, for numbers a that F has with 2 bits to spare; 0 where b is 0.
 template <class F, class T, int N>
 TYPEFLOW_INLINE Vector<T, N> quotient_by(const Vector<T, N>& a, const Vector<T, N>& b) {
@@ -107,9 +211,13 @@ template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> quotient(const Vector<T, N>& a, const Vector<T, N>& b) {
   using V = Vector<T, N>;
   using F = std::conditional_t<(sizeof(T) < 4), float, double>;
-  const auto part = [](const auto& x, const auto& y)
-                        TYPEFLOW_INLINE_LAMBDA { return quotient_by<F>(x, y); };
-  if constexpr (sizeof(T) == 8) {
+  [[maybe_unused]] const auto part = [](const auto& x, const auto& y)
+                                         TYPEFLOW_INLINE_LAMBDA { return quotient_by<F>(x, y); };
+  if constexpr (sizeof(T) == 1) {
+    return divided_bytes(a, b, [](const auto& x, const auto& divisor) TYPEFLOW_INLINE_LAMBDA {
+      return divisor.quotient(x);
+    });
+  } else if constexpr (sizeof(T) == 8) {
     constexpr T bound = std::is_signed_v<T> ? T{1} << 51 : T{0};
     using U = Vector<std::uint64_t, N>;
     const U high =
@@ -149,6 +257,11 @@ template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::FloorDiv&, const Vector<T, N>& a,
                                            const Vector<T, N>& b) {
   using V = Vector<T, N>;
+  if constexpr (sizeof(T) == 1) {
+    return divided_bytes(a, b, [](const auto& x, const auto& divisor) TYPEFLOW_INLINE_LAMBDA {
+      return divisor.floor_quotient(x);
+    });
+  }
   const V q = quotient(a, b);
   if constexpr (std::is_signed_v<T>) {
     return q + V::of_bits(beyond(a - q * b, b) & !(b == V(T(0))));
@@ -160,6 +273,11 @@ template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::FloorMod&, const Vector<T, N>& a,
                                            const Vector<T, N>& b) {
   using V = Vector<T, N>;
+  if constexpr (sizeof(T) == 1) {
+    return divided_bytes(a, b, [](const auto& x, const auto& divisor) TYPEFLOW_INLINE_LAMBDA {
+      return x - divisor.floor_quotient(x) * divisor.value;
+    });
+  }
   const V rest = a - quotient(a, b) * b;
   if constexpr (std::is_signed_v<T>) {
     return rest + (b & V::of_bits(beyond(rest, b)));
