@@ -3,10 +3,10 @@
 
 // Special functions: erf, lgamma, digamma, trigamma, polygamma.
 //
-// erf runs on SIMD values. The others have branches and loops whose length depends on the element,
-// so kernels call them lane by lane. They compute in double for every element type. Functions of
-// doubles are templates here: those may be constexpr whatever they call, and nvcc asks no more of
-// functions that both processors run.
+// All but polygamma run on SIMD values. That has loops whose length depends on the element, so
+// kernels call it lane by lane. For numbers all but erf compute in double for every element type.
+// Functions of doubles are templates here: those may be constexpr whatever they call, and nvcc asks
+// no more of functions that both processors run.
 
 #include <cmath>
 #include <concepts>
@@ -142,18 +142,28 @@ struct Lgamma : special {
 
 struct Digamma : special {
   static constexpr std::string_view name = "Digamma";
+  static constexpr bool scalar_body = false;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::digamma(static_cast<double>(x)));
+    if constexpr (Element<V>) {
+      return static_cast<V>(math::digamma(static_cast<double>(x)));
+    } else {
+      return math::OfBatch<V>::digamma(x);
+    }
   }
   static constexpr AnyExpr gradient(Digamma, auto x, auto, auto dy) { return dy * trigamma(x); }
 };
 
 struct Trigamma : special {
   static constexpr std::string_view name = "Trigamma";
+  static constexpr bool scalar_body = false;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::trigamma(static_cast<double>(x)));
+    if constexpr (Element<V>) {
+      return static_cast<V>(math::trigamma(static_cast<double>(x)));
+    } else {
+      return math::OfBatch<V>::trigamma(x);
+    }
   }
   static constexpr AnyExpr gradient(Trigamma, auto x, auto, auto dy) {
     return dy * detail::apply_untyped(Polygamma{{}, 2}, x);
