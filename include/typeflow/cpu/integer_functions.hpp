@@ -4,9 +4,10 @@
 // Division, shifts and powers of Vectors of integers.
 //
 // Instruction sets divide floating-point numbers only. A quotient of integers is (|a| + 1/2) times
-// the rounded 1 / |b|, rounded towards zero. The exact value is at least 1 / (2 |b|) away from a
-// whole number. Its rounding errors are less than that if |a| has 2 bits fewer than the numbers. So
-// 16 bits are divided as floats, 32 bits as doubles; 64 bits if |a| and |b| are below 2^51, else
+// the rounded 1 / |b|, rounded towards zero; that rounded down is (a + 1/2) times the rounded 1 / b
+// for b > 0, and (a - 1/2) times that for b < 0. The exact value is at least 1 / (2 |b|) away from
+// a whole number. Its rounding errors are less than that if |a| has 2 bits fewer than the numbers.
+// So 16 bits are divided as floats, 32 bits as doubles; 64 bits if |a| and |b| are below 2^51, else
 // one by one. Bytes are multiplied by an inverse of 16 bits, in lanes of 16 bits. Where all
 // elements have one divisor, compilers compute its inverse once.
 
@@ -92,7 +93,7 @@ TYPEFLOW_INLINE bool any_bit(const Vector<T, N>& x) {
 template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> upper_product(const Vector<T, N>& a, const Vector<T, N>& b) {
   static_assert(sizeof(T) == 2);
-  using V = typename Vector<T, N>::V;
+  using V [[maybe_unused]] = typename Vector<T, N>::V;
   [[maybe_unused]] constexpr bool is_signed = std::is_signed_v<T>;
 #if defined(__AVX512BW__)
   if constexpr (sizeof(V) == 64) {
@@ -191,8 +192,35 @@ TYPEFLOW_INLINE Vector<T, N> divided_bytes(const Vector<T, N>& a, const Vector<T
   return Vector<T, N>::of((typename Vector<T, N>::V)both.v);
 }
 
-/// a / b by numbers F, for numbers a that F has with 2 bits to spare; 0 where b is 0.
-template <class F, class T, int N>
+/// The next whole number at or below each element, which W must hold.
+template <class W, class F, int N>
+TYPEFLOW_INLINE Vector<W, N> rounded_down(const Vector<F, N>& x) {
+  using V [[maybe_unused]] = typename Vector<F, N>::V;
+  [[maybe_unused]] constexpr bool is_double = sizeof(F) == 8;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && is_double) {
+    return numbers<W>(Vector<F, N>::of((V)_mm512_floor_pd((__m512d)x.v)));
+  } else if constexpr (sizeof(V) == 64) {
+    return numbers<W>(Vector<F, N>::of((V)_mm512_floor_ps((__m512)x.v)));
+  } else
+#endif
+#if defined(__AVX__)
+      if constexpr (sizeof(V) == 32 && is_double) {
+    return numbers<W>(Vector<F, N>::of((V)_mm256_floor_pd((__m256d)x.v)));
+  } else if constexpr (sizeof(V) == 32) {
+    return numbers<W>(Vector<F, N>::of((V)_mm256_floor_ps((__m256)x.v)));
+  } else
+#endif
+  {
+    const Vector<W, N> y = numbers<W>(x);  // rounded towards zero
+    const auto is_above = x < numbers<F>(y);
+    return y + Vector<W, N>::of_bits(resized<IntegerOf<sizeof(W)>>(is_above));
+  }
+}
+
+/// a / b by numbers F, for numbers a that F has with 2 bits to spare, rounded down or towards zero;
+/// 0 where b is 0.
+template <class F, bool Down, class T, int N>
 TYPEFLOW_INLINE Vector<T, N> quotient_by(const Vector<T, N>& a, const Vector<T, N>& b) {
   using Numbers = Vector<F, N>;
   using Bits = Vector<IntegerOf<sizeof(F)>, N>;
@@ -201,21 +229,27 @@ TYPEFLOW_INLINE Vector<T, N> quotient_by(const Vector<T, N>& a, const Vector<T, 
   const Numbers y = numbers<F>(resized<Whole>(b));
   const Numbers zero(F(0));
   const Numbers inverse = select(y == zero, zero, Numbers::of(Numbers(F(1)).v / y.v));
-  const Bits sign = Bits::of_bits(x) & Bits::of_bits(Numbers(F(-0.0)));
+  const Bits sign = Bits::of_bits(Down ? y : x) & Bits::of_bits(Numbers(F(-0.0)));
   const Numbers half = Numbers::of_bits(sign | Bits::of_bits(Numbers(F(0.5))));
-  return resized<T>(numbers<Whole>(Numbers::of((x.v + half.v) * inverse.v)));
+  const Numbers q = Numbers::of((x.v + half.v) * inverse.v);
+  if constexpr (Down) {
+    return resized<T>(rounded_down<Whole>(q));
+  } else {
+    return resized<T>(numbers<Whole>(q));
+  }
 }
 
-/// As ops::Div: rounded towards zero, 0 where b is 0.
-template <class T, int N>
+/// Rounded towards zero as ops::Div, or down as ops::FloorDiv; 0 where b is 0.
+template <bool Down, class T, int N>
 TYPEFLOW_INLINE Vector<T, N> quotient(const Vector<T, N>& a, const Vector<T, N>& b) {
   using V = Vector<T, N>;
   using F = std::conditional_t<(sizeof(T) < 4), float, double>;
-  [[maybe_unused]] const auto part = [](const auto& x, const auto& y)
-                                         TYPEFLOW_INLINE_LAMBDA { return quotient_by<F>(x, y); };
+  [[maybe_unused]] const auto part = [](const auto& x, const auto& y) TYPEFLOW_INLINE_LAMBDA {
+    return quotient_by < F, Down && std::is_signed_v < T >> (x, y);
+  };
   if constexpr (sizeof(T) == 1) {
     return divided_bytes(a, b, [](const auto& x, const auto& divisor) TYPEFLOW_INLINE_LAMBDA {
-      return divisor.quotient(x);
+      return Down ? divisor.floor_quotient(x) : divisor.quotient(x);
     });
   } else if constexpr (sizeof(T) == 8) {
     constexpr T bound = std::is_signed_v<T> ? T{1} << 51 : T{0};
@@ -224,7 +258,10 @@ TYPEFLOW_INLINE Vector<T, N> quotient(const Vector<T, N>& a, const Vector<T, N>&
         (U::of_bits(a + V(bound)) | U::of_bits(b + V(bound))) >> (std::is_signed_v<T> ? 52 : 51);
     if (!any_bit(high)) return in_parts<F>(a, b, part);
     V r;
-    for (int i = 0; i < N; ++i) r.v[i] = ops::Div{}(T{a.v[i]}, T{b.v[i]});
+    for (int i = 0; i < N; ++i) {
+      using O = std::conditional_t<Down, ops::FloorDiv, ops::Div>;
+      r.v[i] = O{}(T{a.v[i]}, T{b.v[i]});
+    }
     return r;
   } else {
     const V q = in_parts<F>(a, b, part);
@@ -234,12 +271,6 @@ TYPEFLOW_INLINE Vector<T, N> quotient(const Vector<T, N>& a, const Vector<T, N>&
       return q;
     }
   }
-}
-/// -1 where the remainder of a quotient that is rounded towards zero has not the divisor's sign.
-template <class T, int N>
-TYPEFLOW_INLINE auto beyond(const Vector<T, N>& rest, const Vector<T, N>& b) {
-  const Vector<T, N> zero(T(0));
-  return ((rest ^ b) < zero) & !(rest == zero);
 }
 
 // Operations of Vectors of integers. Most are as of numbers.
@@ -251,38 +282,22 @@ TYPEFLOW_INLINE auto call_integers(const O& op, const V&... x) {
 template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::Div&, const Vector<T, N>& a,
                                            const Vector<T, N>& b) {
-  return quotient(a, b);
+  return quotient<false>(a, b);
 }
 template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::FloorDiv&, const Vector<T, N>& a,
                                            const Vector<T, N>& b) {
-  using V = Vector<T, N>;
-  if constexpr (sizeof(T) == 1) {
-    return divided_bytes(a, b, [](const auto& x, const auto& divisor) TYPEFLOW_INLINE_LAMBDA {
-      return divisor.floor_quotient(x);
-    });
-  }
-  const V q = quotient(a, b);
-  if constexpr (std::is_signed_v<T>) {
-    return q + V::of_bits(beyond(a - q * b, b) & !(b == V(T(0))));
-  } else {
-    return q;
-  }
+  return quotient<true>(a, b);
 }
 template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::FloorMod&, const Vector<T, N>& a,
                                            const Vector<T, N>& b) {
-  using V = Vector<T, N>;
   if constexpr (sizeof(T) == 1) {
     return divided_bytes(a, b, [](const auto& x, const auto& divisor) TYPEFLOW_INLINE_LAMBDA {
       return x - divisor.floor_quotient(x) * divisor.value;
     });
-  }
-  const V rest = a - quotient(a, b) * b;
-  if constexpr (std::is_signed_v<T>) {
-    return rest + (b & V::of_bits(beyond(rest, b)));
   } else {
-    return rest;
+    return a - quotient<true>(a, b) * b;
   }
 }
 
