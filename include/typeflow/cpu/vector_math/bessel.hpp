@@ -4,8 +4,10 @@
 // The modified Bessel functions of the first kind I_0 and I_1 of batches.
 //
 // Up to 8 they are p(x^2) and x p(x^2), whose coefficients are positive, so that nothing cancels.
-// Beyond, they are e^x p(16 / x - 1) / sqrt(x). The polynomials are minimax ones (Remez). The
-// largest errors are given beside them, relative to the function.
+// Beyond, they are e^x (1 / sqrt(2 pi) + p(16 / x - 1) / x) / sqrt(x). The polynomials are minimax
+// ones (Remez). The largest errors are given beside them, relative to the function.
+
+#include <type_traits>
 
 #include "typeflow/cpu/vector_math/exponential.hpp"
 
@@ -27,9 +29,9 @@ struct BesselConstants<float, 0> {
                                    1.56250019e-2f,
                                    2.5e-1f,
                                    1};
-  /// 4.2e-8
-  static constexpr float far[] = {3.70000549e-7f, 1.63862353e-6f, 1.11028739e-5f,
-                                  1.36156537e-4f, 3.36055807e-3f, 4.02176499e-1f};
+  /// 9.9e-9
+  static constexpr float far[] = {5.71015744e-6f, 2.06065306e-5f, 1.57261369e-4f, 2.02116114e-3f,
+                                  5.17477244e-2f};
 };
 template <>
 struct BesselConstants<float, 1> {
@@ -45,9 +47,9 @@ struct BesselConstants<float, 1> {
                                    2.60416674e-3f,
                                    6.25e-2f,
                                    0.5f};
-  /// 1.1e-8
-  static constexpr float far[] = {-4.31407358e-7f, -2.0091145e-6f,  -1.49908974e-5f,
-                                  -2.19168753e-4f, -9.74958483e-3f, 3.89398456e-1f};
+  /// 1.2e-8
+  static constexpr float far[] = {-6.66342294e-6f, -2.55988907e-5f, -2.14506465e-4f,
+                                  -3.29209701e-3f, -1.52701214e-1f};
 };
 template <>
 struct BesselConstants<double, 0> {
@@ -72,16 +74,16 @@ struct BesselConstants<double, 0> {
                                     1.5625e-2,
                                     2.5e-1,
                                     1};
-  /// 6.5e-17
+  /// 2.6e-17
   static constexpr double far[] = {
-      -1.7013611309325675e-11, 9.6500105761818693e-11,  1.3420401308367187e-10,
-      -6.7899467945646532e-10, -5.2533717547492657e-10, 2.2340859877844602e-9,
-      1.4545250049106677e-9,   -4.6254516876159665e-9,  -3.4476483993833088e-9,
-      6.6017009340127254e-9,   7.5187803556250445e-9,   -5.0603413120996257e-9,
-      -1.3396084007840663e-8,  -6.8417009201780031e-9,  7.5515654789727752e-9,
-      2.1564616668059109e-8,   3.9326308212298151e-8,   8.8720547855481415e-8,
-      2.9735982049227278e-7,   1.4838476520791526e-6,   1.11430337923925e-5,
-      1.362160743901722e-4,    3.3605519836678449e-3,   4.021765094450081e-1};
+      1.4463556688950099e-9,  -8.247114883972395e-10, -9.5137930541997674e-9,
+      4.8160220838705558e-9,  2.9711851199945714e-8,  -1.1559883098479882e-8,
+      -6.0858028604428031e-8, 1.0120460275715109e-8,  9.4223212372312932e-8,
+      2.3594305788207985e-8,  -1.0389672052871792e-7, -1.0953157804248183e-7,
+      -1.544896202140468e-10, 1.2076696925393686e-7,  2.2431165915686522e-7,
+      4.0493944385673705e-7,  1.0145840202567412e-6,  3.7431707468935541e-6,
+      1.9998392005459798e-5,  1.5829014875721879e-4,  2.0211670414781338e-3,
+      5.1747664697206514e-2};
 };
 template <>
 struct BesselConstants<double, 1> {
@@ -106,16 +108,16 @@ struct BesselConstants<double, 1> {
                                     2.6041666666666665e-3,
                                     6.25e-2,
                                     0.5};
-  /// 5.3e-17
+  /// 3.0e-17
   static constexpr double far[] = {
-      1.6374371865144784e-11, -1.0038619036389415e-10, -1.2783915976784473e-10,
-      7.0744875978239301e-10, 4.9895693288661309e-10,  -2.3343802873199363e-9,
-      -1.3952474118785993e-9, 4.8607513398759063e-9,   3.387466491172454e-9,
-      -7.0256262831462359e-9, -7.6198665895722091e-9,  5.6157329908743852e-9,
-      1.4025663198150498e-8,  6.8324540021525245e-9,   -8.4256714088357662e-9,
-      -2.3390857587541735e-8, -4.3129489484523435e-8,  -1.0001116226161869e-7,
-      -3.4838555030543263e-7, -1.8349102227211203e-6,  -1.5038547201548202e-5,
-      -2.1923576383205338e-4, -9.7495771932357249e-3,  3.8939845902587233e-1};
+      -1.5052722160836467e-9, 9.2468722679499132e-10, 9.8525723371074546e-9,
+      -5.4202227313098993e-9, -3.0676607132924802e-8, 1.3243524427501166e-8,
+      6.2895937690623568e-8,  -1.2910744578530471e-8, -9.8183717741944078e-8,
+      -2.1376586821705432e-8, 1.1055031477223946e-7,  1.1299997588015307e-7,
+      -3.4574774942983892e-9, -1.3115277492042842e-7, -2.4314648347734653e-7,
+      -4.4695370821898705e-7, -1.1532195100371569e-6, -4.4209470827894176e-6,
+      -2.4937616803363073e-5, -2.1567913850034352e-4, -3.2920930828050634e-3,
+      -1.5270114200896573e-1};
 };
 
 template <class T, class A>
@@ -138,7 +140,15 @@ struct BesselFunctions : Exponentials<T, A> {
     if (xsimd::any(is_far)) {
       // Where that is the infinite function's, 1 / sqrt(x) must not be 0.
       const V limited = scaled ? size : Base::at_most(size, 4 * Base::C::high);
-      V far = Base::long_polynomial(V(T(16)) / limited - V(T(1)), C::far) / xsimd::sqrt(limited);
+      const V inverse = V(T(1)) / limited;
+      const V u = cpu_kernels::fma(V(T(16)), inverse, V(T(-1)));
+      V p;
+      if constexpr (std::is_same_v<T, float>) {
+        p = Base::polynomial(u, C::far);
+      } else {
+        p = Base::long_polynomial(u, C::far);
+      }
+      V far = cpu_kernels::fma(inverse, p, V(T(inv_sqrt_two_pi))) / xsimd::sqrt(limited);
       if (!scaled) {  // in two factors, because e^x is infinite before I_n is
         const V root = Base::exp(V(T(0.5)) * limited);
         far = far * root * root;
@@ -148,6 +158,9 @@ struct BesselFunctions : Exponentials<T, A> {
     if constexpr (Order == 1) y = y ^ Base::sign_of(x);
     return y;
   }
+
+ private:
+  static constexpr double inv_sqrt_two_pi = 0.398942280401432678;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -14,21 +14,12 @@
 
 #include "typeflow/cpu/vector_math/log_gamma.hpp"
 #include "typeflow/cpu/vector_math/trigonometry.hpp"
+#include "typeflow/ops/elementwise/digamma_constants.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 struct DigammaConstants {
-  /// The root of digamma, less 1, in two parts.
-  static constexpr double root = 0.46163214496836236;
-  static constexpr double root_rest = -1.5522348162858676891e-17;
-  /// r(3/2 + t): Remez, 7.7e-17
-  static constexpr double ratio[] = {
-      -1.7655965598589211e-4, 2.5985032977309642e-4, -1.469823026940789e-4,  2.2702651908265866e-4,
-      -4.8472757800685495e-4, 7.2343625418442323e-4, -1.0368430606308358e-3, 1.5565995603824233e-3,
-      -2.3454205913068238e-3, 3.5190121099995197e-3, -5.2799462813349057e-3, 7.9269440201289506e-3,
-      -1.1908219417456609e-2, 1.7907252481253497e-2, -2.6975796691348943e-2, 4.0760833810819241e-2,
-      -6.1922133274693349e-2, 9.4988724454972334e-2, -1.4840492305389008e-1, 2.4054248424077398e-1,
-      -4.2362742128146058e-1, 9.5105587603183295e-1};
+  static constexpr math::DigammaRatio ratio = math::digamma_ratio();
   /// Bernoulli number 2 k / (2 k), and Bernoulli number 2 k; k from 7 to 1
   static constexpr double series[] = {1.0 / 12,  -691.0 / 32760, 1.0 / 132, -1.0 / 240,
                                       1.0 / 252, -1.0 / 120,     1.0 / 12};
@@ -62,8 +53,13 @@ struct DigammaFunctions : VectorBase<T, A> {
     const auto negative = x < V(T(0));
     V y = digamma_of_positive(select(negative, one - x, x));
     if (xsimd::any(negative)) {
+      // The cotangent of pi r; near 1/2, where it is 0, by the tangent of the rest.
       const V r = from_nearest(x);
-      const V reflected = y - V(T(pi)) / Trigonometry<T, A>::tan(V(T(pi)) * r);
+      const V other = V(T(0.5)) - Base::magnitude(r);
+      const auto near_half = other < V(T(0.25));
+      const V tangent = Trigonometry<T, A>::tan(V(T(pi)) * select(near_half, other, r));
+      const V cotangent = select(near_half, tangent | Base::sign_of(r), one / tangent);
+      const V reflected = y - V(T(pi)) * cotangent;
       const V defined = select(r == V(T(0)), V(std::numeric_limits<T>::quiet_NaN()), reflected);
       y = select(negative, defined, y);
     }
@@ -110,8 +106,8 @@ struct DigammaFunctions : VectorBase<T, A> {
         under = select(above, under * rest, under);
         rest = select(above, rest - one, rest);
       }
-      const V from_root = (rest - V(T(C::root))) - V(T(C::root_rest));
-      result = cpu_kernels::fma(from_root, Base::long_polynomial(rest - V(T(0.5)), C::ratio),
+      const V from_root = (rest - V(T(math::digamma_root))) - V(T(math::digamma_root_rest));
+      result = cpu_kernels::fma(from_root, Base::long_polynomial(rest - V(T(0.5)), C::ratio.v),
                                 over / under);
     }
     if (xsimd::any(large)) {
