@@ -133,7 +133,6 @@ struct ByteDivisor {
   V value;    ///< b
 
   TYPEFLOW_INLINE explicit ByteDivisor(const V& b) : value(b) {
-    const V zero(W(0));
     inverse = in_parts<float>(
         b, b, []<int M>(const Vector<W, M>& x, const Vector<W, M>&) TYPEFLOW_INLINE_LAMBDA {
           using F = Vector<float, M>;
@@ -244,8 +243,9 @@ template <bool Down, class T, int N>
 TYPEFLOW_INLINE Vector<T, N> quotient(const Vector<T, N>& a, const Vector<T, N>& b) {
   using V = Vector<T, N>;
   using F = std::conditional_t<(sizeof(T) < 4), float, double>;
+  [[maybe_unused]] constexpr bool down = Down && std::is_signed_v<T>;
   [[maybe_unused]] const auto part = [](const auto& x, const auto& y) TYPEFLOW_INLINE_LAMBDA {
-    return quotient_by < F, Down && std::is_signed_v < T >> (x, y);
+    return quotient_by<F, down>(x, y);
   };
   if constexpr (sizeof(T) == 1) {
     return divided_bytes(a, b, [](const auto& x, const auto& divisor) TYPEFLOW_INLINE_LAMBDA {
