@@ -177,6 +177,7 @@ constexpr const char* type_name() {
   if constexpr (std::is_same_v<T, tf::float16>) return "float16";
   if constexpr (std::is_same_v<T, std::int8_t>) return "int8";
   if constexpr (std::is_same_v<T, std::uint8_t>) return "uint8";
+  if constexpr (std::is_same_v<T, std::int16_t>) return "int16";
   if constexpr (std::is_same_v<T, std::int32_t>) return "int32";
   if constexpr (std::is_same_v<T, std::int64_t>) return "int64";
 }

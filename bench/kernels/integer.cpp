@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   arithmetic<std::int64_t>(c, "int64");
   division<std::int32_t>(c, "int32");
   division<std::int8_t>(c, "int8");
+  c.value<[](auto a) { return tf::floordiv(a, 7); }, Integers<std::int16_t>>("floordiv_7_int16");
   c.value<[](auto a, auto b) { return tf::mod(a, b); }, Integers<std::int64_t>,
           Between<std::int64_t, 1, 20, rows, columns>>("mod_int64");
   c.value<[](auto a, auto b) { return pow(a, b); }, Integers<std::int32_t>,

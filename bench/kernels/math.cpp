@@ -4,6 +4,8 @@
 
 #include "cases.hpp"
 
+#include <typeflow/special_functions.hpp>
+
 namespace {
 
 using namespace bench;
@@ -37,9 +39,14 @@ int main(int argc, char** argv) {
   c.both<[](auto x) { return pow(x, 3); }, Matrix>("pow_3");
   c.both<[](auto x) { return pow(x, 0.5); }, Above0>("pow_half");
   c.value<[](auto x) { return pow(x, 3); }, Doubles>("pow_3_double");
+  c.value<[](auto x) { return pow(x, 4); }, Matrix>("pow_4");
   c.value<[](auto x) { return lgamma(x); }, Above0>("lgamma");
   c.value<[](auto x) { return lgamma(x); }, Doubles>("lgamma_double");
   c.value<[](auto x) { return digamma(x); }, Above0>("digamma");
+  c.value<[](auto x) { return digamma(x); }, Doubles>("digamma_double");
+  c.value<[](auto x) { return trigamma(x); }, Above0>("trigamma");
+  c.value<[](auto x) { return tf::bessel_i0e(x); }, Above0>("bessel_i0e");
+  c.value<[](auto x) { return tf::bessel_i1(x); }, Doubles>("bessel_i1_double");
   c.value<[](auto x) { return exp(x); }, Doubles>("exp_double");
   c.value<[](auto x) { return log(x); }, Doubles>("log_double");
   c.value<[](auto x) { return tanh(x); }, Doubles>("tanh_double");

@@ -46,6 +46,11 @@ constexpr Exception internal_records[] = {
     {"Fma", "the simplify pass makes it of a product and a sum"},
     {"Fms", "the simplify pass makes it of a product and a difference"},
     {"Fnma", "the simplify pass makes it of a product and a difference"},
+    {"Cube", "the simplify pass makes it of a power with a constant exponent"},
+    {"PowHalf", "the simplify pass makes it of a power with a constant exponent"},
+    {"PowMinusHalf", "the simplify pass makes it of a power with a constant exponent"},
+    {"PowMinusTwo", "the simplify pass makes it of a power with a constant exponent"},
+    {"WholePower", "the simplify pass makes it of a power with a constant exponent"},
     {"MergeSummary", "the merge of tf::Summaries: docs/summaries.md"},
 };
 

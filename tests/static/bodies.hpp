@@ -22,8 +22,9 @@ using All = List<                                                               
     ops::Exp, ops::Log, ops::Expm1, ops::Log1p, ops::Sin, ops::Cos, ops::Sqrt, ops::Square,
     ops::IfGreater, ops::IfGreaterEqual, ops::Abs, ops::ReluGradient, ops::Relu, ops::Sigmoid,
     ops::Tanh, ops::Softplus, ops::Maximum,
-    ops::Minimum,                                        //
-    ops::FloorDiv, ops::FloorMod, ops::Pow, ops::Atan2,  //
+    ops::Minimum,                                                                   //
+    ops::FloorDiv, ops::FloorMod, ops::Pow, ops::Atan2,                             //
+    ops::Cube, ops::PowHalf, ops::PowMinusHalf, ops::PowMinusTwo, ops::WholePower,  //
     ops::Tan, ops::Asin, ops::Acos, ops::Atan, ops::Sinh, ops::Cosh, ops::Asinh, ops::Acosh,
     ops::Atanh,                                                                             //
     ops::Equal, ops::NotEqual, ops::Less, ops::LessEqual, ops::Greater, ops::GreaterEqual,  //

@@ -56,6 +56,8 @@ FLAGS = integers("bool", 0, 2)
 CASES = [
     *arithmetic("int32"), *arithmetic("int8"), *arithmetic("int64"),
     *division("int32"), *division("int8"),
+    Case("floordiv_7_int16", [integers("int16")], lambda a, **o: torch.floor_divide(a, 7, **o),
+         lambda a: a // 7),
     Case("mod_int64", [integers("int64"), integers("int64", 1, 20)], "remainder", "mod"),
     Case("pow_int32", [integers("int32"), integers("int32", 0, 7)], "pow", "power"),
     Case("less_int8", [integers("int8"), integers("int8")], "lt", "less"),

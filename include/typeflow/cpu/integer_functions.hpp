@@ -4,10 +4,12 @@
 // Division, shifts and powers of Vectors of integers.
 //
 // Instruction sets divide floating-point numbers only. A quotient of integers is (|a| + 1/2) times
-// the rounded 1 / |b|, rounded towards zero. The exact value is at least 1 / (2 |b|) away from a
-// whole number. Its rounding errors are less than that if |a| has 2 bits fewer than the numbers. So
-// 16 bits are divided as floats, 32 bits as doubles; 64 bits if |a| and |b| are below 2^51, else
-// one by one. Where all elements have one divisor, compilers compute its inverse once.
+// the rounded 1 / |b|, rounded towards zero; that rounded down is (a + 1/2) times the rounded 1 / b
+// for b > 0, and (a - 1/2) times that for b < 0. The exact value is at least 1 / (2 |b|) away from
+// a whole number. Its rounding errors are less than that if |a| has 2 bits fewer than the numbers.
+// So 16 bits are divided as floats, 32 bits as doubles; 64 bits if |a| and |b| are below 2^51, else
+// one by one. Bytes are multiplied by an inverse of 16 bits, in lanes of 16 bits. Where all
+// elements have one divisor, compilers compute its inverse once.
 
 #include <cstdint>
 #include <cstring>
@@ -87,8 +89,137 @@ TYPEFLOW_INLINE bool any_bit(const Vector<T, N>& x) {
   }
 }
 
-/// a / b by numbers F, for numbers a that F has with 2 bits to spare; 0 where b is 0.
-template <class F, class T, int N>
+/// The upper half of each product of 16-bit integers.
+template <class T, int N>
+TYPEFLOW_INLINE Vector<T, N> upper_product(const Vector<T, N>& a, const Vector<T, N>& b) {
+  static_assert(sizeof(T) == 2);
+  using V [[maybe_unused]] = typename Vector<T, N>::V;
+  [[maybe_unused]] constexpr bool is_signed = std::is_signed_v<T>;
+#if defined(__AVX512BW__)
+  if constexpr (sizeof(V) == 64) {
+    const __m512i x = (__m512i)a.v;
+    const __m512i y = (__m512i)b.v;
+    return Vector<T, N>::of((V)(is_signed ? _mm512_mulhi_epi16(x, y) : _mm512_mulhi_epu16(x, y)));
+  } else
+#endif
+#if defined(__AVX2__)
+      if constexpr (sizeof(V) == 32) {
+    const __m256i x = (__m256i)a.v;
+    const __m256i y = (__m256i)b.v;
+    return Vector<T, N>::of((V)(is_signed ? _mm256_mulhi_epi16(x, y) : _mm256_mulhi_epu16(x, y)));
+  } else
+#endif
+#if defined(__SSE2__)
+      if constexpr (sizeof(V) == 16) {
+    const __m128i x = (__m128i)a.v;
+    const __m128i y = (__m128i)b.v;
+    return Vector<T, N>::of((V)(is_signed ? _mm_mulhi_epi16(x, y) : _mm_mulhi_epu16(x, y)));
+  } else
+#endif
+  {
+    using W = std::conditional_t<is_signed, std::int32_t, std::uint32_t>;
+    return resized<T>(resized<W>(a) * resized<W>(b) >> 16);
+  }
+}
+
+/// A divisor of bytes, prepared for 16-bit lanes. |inverse| is about 2^15 / |b| for signed bytes,
+/// so that (2a + 1) inverse / 2^16 lies between a / b and the next whole number; for unsigned ones
+/// it is the next number above 2^16 / b.
+template <class W, int N>
+struct ByteDivisor {
+  using V = Vector<W, N>;
+  V inverse;  ///< 0 where b is 0
+  V one;      ///< signed: the sign of b, 1 or -1; unsigned: all bits where b is 1, else 0
+  V value;    ///< b
+
+  TYPEFLOW_INLINE explicit ByteDivisor(const V& b) : value(b) {
+    inverse = in_parts<float>(
+        b, b, []<int M>(const Vector<W, M>& x, const Vector<W, M>&) TYPEFLOW_INLINE_LAMBDA {
+          using F = Vector<float, M>;
+          const F divisor = numbers<float>(resized<std::int32_t>(x));
+          if constexpr (std::is_signed_v<W>) {
+            // 2^15 has no place in 16 bits; for 1 and -1 a little less is as good.
+            const F sign = F::of_bits(Vector<std::int32_t, M>::of_bits(divisor) &
+                                      Vector<std::int32_t, M>::of_bits(F(-0.0f)));
+            const F half = F::of_bits(Vector<std::int32_t, M>::of_bits(F(0.5f)) |
+                                      Vector<std::int32_t, M>::of_bits(sign));
+            const F near = F::of(F(32767.0f).v / divisor.v + half.v);
+            return resized<W>(numbers<std::int32_t>(select(divisor == F(0.0f), divisor, near)));
+          } else {
+            const F next = F::of(F(65536.0f).v / divisor.v + F(1.0f).v);
+            return resized<W>(numbers<std::int32_t>(select(divisor == F(0.0f), divisor, next)));
+          }
+        });
+    if constexpr (std::is_signed_v<W>) {
+      one = V(W(1)) | (b >> 15);
+    } else {
+      one = V::of_bits(b == V(W(1)));
+    }
+  }
+  /// The quotient rounded towards minus infinity.
+  TYPEFLOW_INLINE V floor_quotient(const V& a) const {
+    if constexpr (std::is_signed_v<W>) {
+      return upper_product(a + a + one, inverse);
+    } else {
+      return upper_product(a, inverse) + (a & one);
+    }
+  }
+  /// The quotient rounded towards zero.
+  TYPEFLOW_INLINE V quotient(const V& a) const {
+    if constexpr (std::is_signed_v<W>) {
+      const V size = abs(a);
+      const V q = upper_product(size + size + V(W(1)), abs(inverse));
+      const V sign = (a ^ value) >> 15;
+      return (q ^ sign) - sign;
+    } else {
+      return floor_quotient(a);
+    }
+  }
+};
+/// f(a, divisor) for bytes: of those at even places, then of those at odd ones, in 16-bit lanes.
+template <class T, int N, class F>
+TYPEFLOW_INLINE Vector<T, N> divided_bytes(const Vector<T, N>& a, const Vector<T, N>& b,
+                                           const F& f) {
+  using W = IntegerOf<2, std::is_signed_v<T>>;
+  using V = Vector<W, N / 2>;
+  using Bits = Vector<std::uint16_t, N / 2>;
+  const V x = V::of((typename V::V)a.v);
+  const V y = V::of((typename V::V)b.v);
+  const V even = f((x << 8) >> 8, ByteDivisor<W, N / 2>((y << 8) >> 8));
+  const V odd = f(x >> 8, ByteDivisor<W, N / 2>(y >> 8));
+  const Bits both = (Bits::of_bits(even) & Bits(0xFF)) | (Bits::of_bits(odd) << 8);
+  return Vector<T, N>::of((typename Vector<T, N>::V)both.v);
+}
+
+/// The next whole number at or below each element, which W must hold.
+template <class W, class F, int N>
+TYPEFLOW_INLINE Vector<W, N> rounded_down(const Vector<F, N>& x) {
+  using V [[maybe_unused]] = typename Vector<F, N>::V;
+  [[maybe_unused]] constexpr bool is_double = sizeof(F) == 8;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && is_double) {
+    return numbers<W>(Vector<F, N>::of((V)_mm512_floor_pd((__m512d)x.v)));
+  } else if constexpr (sizeof(V) == 64) {
+    return numbers<W>(Vector<F, N>::of((V)_mm512_floor_ps((__m512)x.v)));
+  } else
+#endif
+#if defined(__AVX__)
+      if constexpr (sizeof(V) == 32 && is_double) {
+    return numbers<W>(Vector<F, N>::of((V)_mm256_floor_pd((__m256d)x.v)));
+  } else if constexpr (sizeof(V) == 32) {
+    return numbers<W>(Vector<F, N>::of((V)_mm256_floor_ps((__m256)x.v)));
+  } else
+#endif
+  {
+    const Vector<W, N> y = numbers<W>(x);  // rounded towards zero
+    const auto is_above = x < numbers<F>(y);
+    return y + Vector<W, N>::of_bits(resized<IntegerOf<sizeof(W)>>(is_above));
+  }
+}
+
+/// a / b by numbers F, for numbers a that F has with 2 bits to spare, rounded down or towards zero;
+/// 0 where b is 0.
+template <class F, bool Down, class T, int N>
 TYPEFLOW_INLINE Vector<T, N> quotient_by(const Vector<T, N>& a, const Vector<T, N>& b) {
   using Numbers = Vector<F, N>;
   using Bits = Vector<IntegerOf<sizeof(F)>, N>;
@@ -97,26 +228,40 @@ TYPEFLOW_INLINE Vector<T, N> quotient_by(const Vector<T, N>& a, const Vector<T, 
   const Numbers y = numbers<F>(resized<Whole>(b));
   const Numbers zero(F(0));
   const Numbers inverse = select(y == zero, zero, Numbers::of(Numbers(F(1)).v / y.v));
-  const Bits sign = Bits::of_bits(x) & Bits::of_bits(Numbers(F(-0.0)));
+  const Bits sign = Bits::of_bits(Down ? y : x) & Bits::of_bits(Numbers(F(-0.0)));
   const Numbers half = Numbers::of_bits(sign | Bits::of_bits(Numbers(F(0.5))));
-  return resized<T>(numbers<Whole>(Numbers::of((x.v + half.v) * inverse.v)));
+  const Numbers q = Numbers::of((x.v + half.v) * inverse.v);
+  if constexpr (Down) {
+    return resized<T>(rounded_down<Whole>(q));
+  } else {
+    return resized<T>(numbers<Whole>(q));
+  }
 }
 
-/// As ops::Div: rounded towards zero, 0 where b is 0.
-template <class T, int N>
+/// Rounded towards zero as ops::Div, or down as ops::FloorDiv; 0 where b is 0.
+template <bool Down, class T, int N>
 TYPEFLOW_INLINE Vector<T, N> quotient(const Vector<T, N>& a, const Vector<T, N>& b) {
   using V = Vector<T, N>;
   using F = std::conditional_t<(sizeof(T) < 4), float, double>;
-  const auto part = [](const auto& x, const auto& y)
-                        TYPEFLOW_INLINE_LAMBDA { return quotient_by<F>(x, y); };
-  if constexpr (sizeof(T) == 8) {
+  [[maybe_unused]] constexpr bool down = Down && std::is_signed_v<T>;
+  [[maybe_unused]] const auto part = [](const auto& x, const auto& y) TYPEFLOW_INLINE_LAMBDA {
+    return quotient_by<F, down>(x, y);
+  };
+  if constexpr (sizeof(T) == 1) {
+    return divided_bytes(a, b, [](const auto& x, const auto& divisor) TYPEFLOW_INLINE_LAMBDA {
+      return Down ? divisor.floor_quotient(x) : divisor.quotient(x);
+    });
+  } else if constexpr (sizeof(T) == 8) {
     constexpr T bound = std::is_signed_v<T> ? T{1} << 51 : T{0};
     using U = Vector<std::uint64_t, N>;
     const U high =
         (U::of_bits(a + V(bound)) | U::of_bits(b + V(bound))) >> (std::is_signed_v<T> ? 52 : 51);
     if (!any_bit(high)) return in_parts<F>(a, b, part);
     V r;
-    for (int i = 0; i < N; ++i) r.v[i] = ops::Div{}(T{a.v[i]}, T{b.v[i]});
+    for (int i = 0; i < N; ++i) {
+      using O = std::conditional_t<Down, ops::FloorDiv, ops::Div>;
+      r.v[i] = O{}(T{a.v[i]}, T{b.v[i]});
+    }
     return r;
   } else {
     const V q = in_parts<F>(a, b, part);
@@ -126,12 +271,6 @@ TYPEFLOW_INLINE Vector<T, N> quotient(const Vector<T, N>& a, const Vector<T, N>&
       return q;
     }
   }
-}
-/// -1 where the remainder of a quotient that is rounded towards zero has not the divisor's sign.
-template <class T, int N>
-TYPEFLOW_INLINE auto beyond(const Vector<T, N>& rest, const Vector<T, N>& b) {
-  const Vector<T, N> zero(T(0));
-  return ((rest ^ b) < zero) & !(rest == zero);
 }
 
 // Operations of Vectors of integers. Most are as of numbers.
@@ -143,28 +282,22 @@ TYPEFLOW_INLINE auto call_integers(const O& op, const V&... x) {
 template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::Div&, const Vector<T, N>& a,
                                            const Vector<T, N>& b) {
-  return quotient(a, b);
+  return quotient<false>(a, b);
 }
 template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::FloorDiv&, const Vector<T, N>& a,
                                            const Vector<T, N>& b) {
-  using V = Vector<T, N>;
-  const V q = quotient(a, b);
-  if constexpr (std::is_signed_v<T>) {
-    return q + V::of_bits(beyond(a - q * b, b) & !(b == V(T(0))));
-  } else {
-    return q;
-  }
+  return quotient<true>(a, b);
 }
 template <class T, int N>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::FloorMod&, const Vector<T, N>& a,
                                            const Vector<T, N>& b) {
-  using V = Vector<T, N>;
-  const V rest = a - quotient(a, b) * b;
-  if constexpr (std::is_signed_v<T>) {
-    return rest + (b & V::of_bits(beyond(rest, b)));
+  if constexpr (sizeof(T) == 1) {
+    return divided_bytes(a, b, [](const auto& x, const auto& divisor) TYPEFLOW_INLINE_LAMBDA {
+      return x - divisor.floor_quotient(x) * divisor.value;
+    });
   } else {
-    return rest;
+    return a - quotient<true>(a, b) * b;
   }
 }
 

@@ -163,9 +163,10 @@ TEST_CASE("64-bit quotients are right below and above 2^51") {
   constexpr std::int64_t bound = std::int64_t{1} << 51;
   for (std::int64_t a = bound - 40; a < bound + 40; ++a) {
     for (std::int64_t b = 1; b < 30; ++b) {
-      const V q = simd::quotient(V(-a), V(b));
+      const V q = simd::quotient<false>(V(-a), V(b));
       REQUIRE(q.v[3] == -a / b);
-      REQUIRE(simd::quotient(V(b * (a / b) - 1), V(b)).v[5] == (b * (a / b) - 1) / b);
+      REQUIRE(simd::quotient<true>(V(-a), V(b)).v[6] == floored<std::int64_t>(-a, b));
+      REQUIRE(simd::quotient<false>(V(b * (a / b) - 1), V(b)).v[5] == (b * (a / b) - 1) / b);
     }
   }
 }

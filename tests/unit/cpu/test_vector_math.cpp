@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "support/check_batches.hpp"
+#include "support/exact_special_functions.hpp"
 #include "support/inverse_error_function.hpp"
 
+#include <typeflow/ops/elementwise/bessel.hpp>
 #include <typeflow/ops/elementwise/special_functions.hpp>
 
 namespace {
@@ -40,9 +42,15 @@ constexpr auto gelu = [](const auto& x) { return tf::math::gelu(x); };
 constexpr auto gelu_slope = [](const auto& x) { return tf::math::gelu_slope(x); };
 constexpr auto erfinv = []<class V>(const V& x) { return tf::math::OfBatch<V>::erfinv(x); };
 constexpr auto lgamma = [](const auto& x) { return tf::ops::Lgamma{}(x); };
+constexpr auto digamma = [](const auto& x) { return tf::ops::Digamma{}(x); };
+constexpr auto trigamma = [](const auto& x) { return tf::ops::Trigamma{}(x); };
+constexpr auto i0 = [](const auto& x) { return tf::ops::BesselI0{}(x); };
+constexpr auto i1 = [](const auto& x) { return tf::ops::BesselI1{}(x); };
+constexpr auto i0e = [](const auto& x) { return tf::ops::BesselI0e{}(x); };
+constexpr auto i1e = [](const auto& x) { return tf::ops::BesselI1e{}(x); };
 }  // namespace ours
 
-using Exact = long double;
+using test::Exact;
 
 Exact gelu(Exact x) {
   const Exact y = std::erfc(-x / std::sqrt(Exact(2))) / 2;
@@ -66,9 +74,18 @@ TEST_CASE_TEMPLATE("vector functions are within a few units in the last place", 
   sweep<Type>("erf", 2, 6, ours::erf, [](Exact x) { return std::erf(x); });
   sweep<Type>("erfc", 5, is_float ? 10 : 27, ours::erfc, [](Exact x) { return std::erfc(x); });
   sweep<Type>("erfinv", 7, 1, ours::erfinv, [](Exact x) { return test::erfinv(x); });
-  // In double, floats are rounded once. Doubles are the C library's.
+  // In double, floats are rounded once.
   sweep<Type>("lgamma", is_float ? 0.51 : 6, 40, ours::lgamma,
               [](Exact x) { return std::lgamma(x); });
+  sweep<Type>("trigamma", is_float ? 0.51 : 7, 40, ours::trigamma, test::trigamma);
+  const Exact high = is_float ? 88 : 700;
+  const auto bessel = [](int n, bool scaled) {
+    return [=](Exact x) { return test::bessel_i(n, scaled, x); };
+  };
+  sweep<Type>("i0", 6, high, ours::i0, bessel(0, false));
+  sweep<Type>("i1", 6, high, ours::i1, bessel(1, false));
+  sweep<Type>("i0e", 6, high, ours::i0e, bessel(0, true));
+  sweep<Type>("i1e", 6, high, ours::i1e, bessel(1, true));
   sweep<Type>("gelu", 6, is_float ? 14 : 38, ours::gelu, gelu);
 }
 
@@ -85,6 +102,33 @@ TEST_CASE_TEMPLATE("the slope of gelu is within 2 units in the last place of 1",
   }
   CAPTURE(worst);
   CHECK(worst <= 2 * double{std::numeric_limits<T>::epsilon()});
+}
+
+/// Below 0 digamma has a root between any two integers, where its parts cancel.
+TEST_CASE_TEMPLATE("digamma of batches is precise above 0, at its root, too", Type, TYPES) {
+  using T = typename Type::Element;
+  std::vector<T> x = test::arguments(T(20));
+  T root = T(1.4616321449683623L);
+  for (int i = 0; i < 20; ++i) x.push_back(root = std::nextafter(root, T(0)));
+  for (int i = 0; i < 40; ++i) x.push_back(root = std::nextafter(root, T(2)));
+  const std::vector<T> y = test::computed<typename Type::Batch>(x, ours::digamma);
+  double above = 0;
+  double below = 0;  // as a part of the result, or of a logarithm if that is larger
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Exact exact = test::digamma(x[i]);
+    if (x[i] >= 0) {
+      above = std::max(above, test::ulps(y[i], exact));
+    } else if (std::isfinite(y[i])) {
+      const Exact size = std::max(std::abs(exact), std::log(2 - Exact(x[i])));
+      below = std::max(below, static_cast<double>(std::abs(y[i] - exact) / size));
+    } else {
+      CHECK(test::ulps(y[i], exact) == 0);
+    }
+  }
+  CAPTURE(above);
+  CAPTURE(below);
+  CHECK(above <= (sizeof(T) == 4 ? 0.51 : 6));
+  CHECK(below <= 4 * double{std::numeric_limits<T>::epsilon()});
 }
 
 TEST_CASE_TEMPLATE("vector functions of special values", Type, TYPES) {
@@ -133,6 +177,42 @@ TEST_CASE_TEMPLATE("vector functions of special values", Type, TYPES) {
                   {-infinity, infinity},
                   {largest, infinity},
                   {none, none}});
+  specials<Type>("digamma", ours::digamma,
+                 {{0, -infinity},
+                  {-0.0, infinity},
+                  {-1, none},
+                  {-1e6, none},
+                  {-largest, none},
+                  {infinity, infinity},
+                  {-infinity, none},
+                  {none, none}});
+  specials<Type>("trigamma", ours::trigamma,
+                 {{0, infinity},
+                  {-0.0, infinity},
+                  {-1, infinity},
+                  {-largest, infinity},
+                  {infinity, 0},
+                  {-infinity, none},
+                  {least, infinity},
+                  {none, none}});
+  specials<Type>("i0", ours::i0,
+                 {{0, 1},
+                  {-0.0, 1},
+                  {infinity, infinity},
+                  {-infinity, infinity},
+                  {none, none},
+                  {largest, infinity}});
+  specials<Type>("i1", ours::i1,
+                 {{0, 0},
+                  {-0.0, -0.0},
+                  {infinity, infinity},
+                  {-infinity, -infinity},
+                  {none, none},
+                  {-largest, -infinity}});
+  specials<Type>("i0e", ours::i0e,
+                 {{0, 1}, {-0.0, 1}, {infinity, 0}, {-infinity, 0}, {none, none}});
+  specials<Type>("i1e", ours::i1e,
+                 {{0, 0}, {-0.0, -0.0}, {infinity, 0}, {-infinity, -0.0}, {none, none}});
   specials<Type>("log1p", ours::log1p,
                  {{0, 0},
                   {-0.0, -0.0},
@@ -245,6 +325,12 @@ TEST_CASE_TEMPLATE("an element of a vector function does not depend on the other
   check(ours::erfc);
   check(ours::erfinv);
   check(ours::lgamma);
+  check(ours::digamma);
+  check(ours::trigamma);
+  check(ours::i0);
+  check(ours::i1);
+  check(ours::i0e);
+  check(ours::i1e);
   check(ours::gelu);
   check(ours::gelu_slope);
 }

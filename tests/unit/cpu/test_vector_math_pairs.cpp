@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "support/check_batches.hpp"
@@ -95,6 +97,51 @@ TEST_CASE_TEMPLATE("squares, cubes, roots and inverses are rounded as other powe
   }
 }
 
+TEST_CASE_TEMPLATE("a power with an exponent that a kernel knows has the bits of other powers",
+                   Type, TYPES) {
+  using T = typename Type::Element;
+  using V = typename Type::Batch;
+  const std::vector<T> all = numbers<T>(20'000);
+  const auto compare = [&]<int Halves>(std::integral_constant<int, Halves>) {
+    const std::vector<T> y = test::computed<V>(
+        all, [](const V& a) { return tf::math::OfBatch<V>::template fixed_power<Halves>(a); });
+    const std::vector<T> expected =
+        test::computed<V>(all, [](const V& a) { return power(a, V(T(Halves) / 2)); });
+    int wrong = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      wrong += std::isnan(y[i]) ? !std::isnan(expected[i])
+                                : std::memcmp(&y[i], &expected[i], sizeof(T)) != 0;
+    }
+    CAPTURE(Halves);
+    CHECK(wrong == 0);
+  };
+  compare(std::integral_constant<int, 6>{});
+  compare(std::integral_constant<int, 1>{});
+  compare(std::integral_constant<int, -1>{});
+  compare(std::integral_constant<int, -4>{});
+}
+
+TEST_CASE_TEMPLATE("whole powers are rounded as other powers", Type, TYPES) {
+  using T = typename Type::Element;
+  using V = typename Type::Batch;
+  const std::vector<T> all = numbers<T>(5'000);
+  for (const int n : {2, 3, 4, 5, 7, 10, 31, 64, -2, -3, -4, -9, -64}) {
+    CAPTURE(n);
+    const std::vector<T> y =
+        test::computed<V>(all, [n](const V& a) { return tf::math::OfBatch<V>::whole_power(a, n); });
+    double worst = 0;
+    int wrong_signs = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const auto exact = std::pow(static_cast<long double>(all[i]), static_cast<long double>(n));
+      worst = std::max(worst, test::ulps(y[i], exact));
+      if (exact == exact) wrong_signs += std::signbit(y[i]) != std::signbit(exact);
+    }
+    CAPTURE(worst);
+    CHECK(worst <= (sizeof(T) == 4 ? 0.51 : 1));
+    CHECK(wrong_signs == 0);
+  }
+}
+
 TEST_CASE_TEMPLATE("pow of numbers near 1 to large powers keeps its digits", Type, TYPES) {
   using T = typename Type::Element;
   using V = typename Type::Batch;
@@ -160,6 +207,10 @@ TEST_CASE_TEMPLATE("an element of a function of two batches depends on its own a
       test::check_independence<Type>([&](const V& a) { return f(V(b), a); });
     }
   };
+  test::check_independence<Type>(
+      [](const V& a) { return tf::math::OfBatch<V>::whole_power(a, -5); });
+  test::check_independence<Type>(
+      [](const V& a) { return tf::math::OfBatch<V>::template fixed_power<6>(a); });
   check(power);
   check(angle);
   check(rest);

@@ -41,6 +41,11 @@ constexpr void functions(tf::Graph& g, int i) {
   expm1(x).named({"expm1", i});
   log1p(positive).named({"log1p", i});
   pow(positive, y).named({"pow", i});
+  pow(x, 3).named({"cube", i});
+  pow(positive, 0.5).named({"pow_half", i});
+  pow(positive, -0.5).named({"pow_minus_half", i});
+  pow(positive, -2).named({"pow_minus_two", i});
+  pow(x, 5).named({"fifth_power", i});
   floor(x).named({"floor", i});
   ceil(x).named({"ceil", i});
   round(2 * x).named({"round", i});

@@ -87,6 +87,33 @@ TEST_CASE("what only looks neutral stays: 0 - x, 1 / x, and x * 0, which may be 
   CHECK(left_of([](auto x) { return x + 1; }) == Names{"Add"});
 }
 
+TEST_CASE("powers with a constant exponent become roots and products") {
+  CHECK(left_of([](auto x) { return pow(x, 1); }).empty());
+  CHECK(left_of([](auto x) { return pow(x, 2); }) == Names{"Square"});
+  CHECK(left_of([](auto x) { return pow(x, 3); }) == Names{"Cube"});
+  CHECK(left_of([](auto x) { return pow(x, 0.5); }) == Names{"PowHalf"});
+  CHECK(left_of([](auto x) { return pow(x, -0.5); }) == Names{"PowMinusHalf"});
+  CHECK(left_of([](auto x) { return pow(x, -1); }) == Names{"Div"});
+  CHECK(left_of([](auto x) { return pow(x, -2); }) == Names{"PowMinusTwo"});
+  CHECK(left_of([](auto x) { return pow(x, -7); }) == Names{"WholePower"});
+  CHECK(left_of([](auto x) { return pow(x, 0); }) == Names{"Pow"});
+  CHECK(left_of([](auto x) { return pow(x, 65); }) == Names{"Pow"});
+  CHECK(left_of([](auto x) { return pow(x, 1.5); }) == Names{"Pow"});
+  CHECK(left_of([](auto x) { return pow(2, x); }) == Names{"Pow"});
+  CHECK(left_of<std::int32_t>([](auto x) { return pow(x, 3); }) == Names{"Pow"});
+}
+
+TEST_CASE("integers are divided by constant powers of two by shifts and bits") {
+  CHECK(left_of<std::int32_t>([](auto x) { return floordiv(x, 1); }).empty());
+  CHECK(left_of<std::int32_t>([](auto x) { return floordiv(x, 8); }) == Names{"RightShift"});
+  CHECK(left_of<std::int8_t>([](auto x) { return mod(x, 64); }) == Names{"BitwiseAnd"});
+  CHECK(left_of<std::uint8_t>([](auto x) { return mod(x, 128); }) == Names{"BitwiseAnd"});
+  CHECK(left_of<std::int32_t>([](auto x) { return mod(x, 6); }) == Names{"FloorMod"});
+  CHECK(left_of<std::int32_t>([](auto x) { return mod(x, -8); }) == Names{"FloorMod"});
+  CHECK(left_of<std::int32_t>([](auto x) { return floordiv(x, 0); }) == Names{"FloorDiv"});
+  CHECK(left_of([](auto x) { return mod(x, 8); }) == Names{"FloorMod"});
+}
+
 TEST_CASE("a neutral element that gives the result its shape stays") {
   tf::Graph g;
   auto x = tf::placeholder<double>(g, "x");

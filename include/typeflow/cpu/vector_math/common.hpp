@@ -126,6 +126,32 @@ struct VectorBase {
 #endif
   }
 
+  /// F of each half of a batch of floats in double, rounded to float. F takes a batch of doubles.
+  template <auto F>
+  TYPEFLOW_INLINE static V in_double(const V& x) {
+    using D = xsimd::batch<double, A>;
+#if defined(__AVX512F__)
+    if constexpr (std::is_base_of_v<xsimd::avx512f, A>) {
+      const __m512d both = _mm512_castps_pd(x);
+      const __m256 low = _mm256_castpd_ps(_mm512_castpd512_pd256(both));
+      const __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(both, 1));
+      const __m256 first = _mm512_cvtpd_ps(F(_mm512_cvtps_pd(low)));
+      const __m256 second = _mm512_cvtpd_ps(F(_mm512_cvtps_pd(high)));
+      return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(first)),
+                                                 _mm256_castps_pd(second), 1));
+    }
+#endif
+    alignas(64) float all[V::size];
+    x.store_aligned(all);
+    for (std::size_t i = 0; i < V::size; i += D::size) {
+      alignas(64) double some[D::size];
+      for (std::size_t k = 0; k < D::size; ++k) some[k] = double{all[i + k]};
+      F(D::load_aligned(some)).store_aligned(some);
+      for (std::size_t k = 0; k < D::size; ++k) all[i + k] = static_cast<float>(some[k]);
+    }
+    return V::load_aligned(all);
+  }
+
  private:
   /// A fold, not a loop, which g++ does not unroll if it is long.
   template <std::size_t First, std::size_t N, std::size_t... I>

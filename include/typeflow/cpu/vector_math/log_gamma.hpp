@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The logarithm of |gamma| of batches of floats, computed in double.
+// The logarithm of |gamma| of batches. Floats are computed in double. Doubles below 0 are computed
+// one by one, because the logarithm has a zero between -3 and -2 and near every lower integer.
 //
 // From 8 on it is Stirling's series. Below, gamma(x + 1) = x gamma(x) leads to an argument y in
 // [1, 2], where log gamma(y) = (y - 1)(y - 2) r(y), so that results near the zeros 1 and 2 are as
@@ -40,15 +41,12 @@ struct LogGamma : VectorBase<T, A> {
   using Base = VectorBase<T, A>;
   using typename Base::V;
 
-  /// `one` computes it of a double; for doubles it is called for each lane.
+  /// `one` computes it of a double below 0.
   TYPEFLOW_INLINE static V log_gamma(const V& x, double (*one)(double)) {
     if constexpr (std::is_same_v<T, float>) {
-      return in_double(x);
+      return Base::template in_double<&LogGamma<double, A>::of_float>(x);
     } else {
-      alignas(64) double all[V::size];
-      x.store_aligned(all);
-      for (double& e : all) e = one(e);
-      return V::load_aligned(all);
+      return of_double(x, one);
     }
   }
 
@@ -71,59 +69,52 @@ struct LogGamma : VectorBase<T, A> {
   using C = LogGammaConstants;
   using Logs = Logarithms<T, A>;
 
+  [[gnu::noinline]] static V of_double(const V& x, double (*one)(double)) {
+    const auto negative = x < V(T(0));
+    V y = of_positive(Base::magnitude(x));
+    if (xsimd::any(negative)) {
+      alignas(64) double from[V::size];
+      alignas(64) double to[V::size];
+      x.store_aligned(from);
+      y.store_aligned(to);
+      for (std::size_t i = 0; i < V::size; ++i) {
+        if (from[i] < 0) to[i] = one(from[i]);
+      }
+      y = V::load_aligned(to);
+    }
+    const V any = select(Base::magnitude(x) == V(Base::infinity), V(Base::infinity), y);
+    return select(x == x, any, x);
+  }
+
   TYPEFLOW_INLINE static V of_positive(const V& x) {
     const V one(T(1));
-    const V two(T(2));
     const auto large = x >= V(T(8));
     const auto below_one = x < one;
-    V y = select(below_one, x + one, x);
-    V product = select(below_one, x, one);  // gamma(x) = gamma(y) product, or / product below 1
+    V rest = select(below_one, x, x - one);  // y - 1, which has all its digits near 0 and 1
+    V product = select(below_one, x, one);   // gamma(x) = gamma(y) product, or / product below 1
     for (int i = 0; i < 6; ++i) {
-      const auto above = (y >= two) & !large;
+      const auto above = (rest >= one) & !large;
       if (!xsimd::any(above)) break;
-      y = select(above, y - one, y);
-      product = select(above, product * y, product);
+      product = select(above, product * rest, product);
+      rest = select(above, rest - one, rest);
     }
     const V log = Logs::log(select(large, x, product));
     V result = log;
     if (!xsimd::all(large)) {
-      const V ratio = Base::long_polynomial(y - V(T(1.5)), C::ratio);
-      const V rest = select(below_one, Base::neg(log), log);
-      result = cpu_kernels::fma((y - one) * (y - two), ratio, rest);
+      const V ratio = Base::long_polynomial(rest - V(T(0.5)), C::ratio);
+      const V of_product = select(below_one, Base::neg(log), log);
+      result = cpu_kernels::fma(rest * (rest - one), ratio, of_product);
     }
     if (xsimd::any(large)) {
       const V inverse = one / x;
       const V series = inverse * Base::polynomial(inverse * inverse, C::stirling);
-      const V far =
-          cpu_kernels::fma(x - V(T(0.5)), log, Base::neg(x)) + (V(C::half_log_two_pi) + series);
+      // Halves, because x log x may be infinite where the result is not.
+      const V half = V(T(0.5)) * x;
+      const V main = cpu_kernels::fma(half - V(T(0.25)), log, Base::neg(half));
+      const V far = (main + main) + (V(C::half_log_two_pi) + series);
       result = select(large, far, result);
     }
     return result;
-  }
-
-  TYPEFLOW_INLINE static V in_double(const V& x) {
-    using G = LogGamma<double, A>;
-    using D = typename G::V;
-#if defined(__AVX512F__)
-    if constexpr (std::is_base_of_v<xsimd::avx512f, A>) {
-      const __m512d both = _mm512_castps_pd(x);
-      const __m256 low = _mm256_castpd_ps(_mm512_castpd512_pd256(both));
-      const __m256 high = _mm256_castpd_ps(_mm512_extractf64x4_pd(both, 1));
-      const __m256 first = _mm512_cvtpd_ps(G::of_float(_mm512_cvtps_pd(low)));
-      const __m256 second = _mm512_cvtpd_ps(G::of_float(_mm512_cvtps_pd(high)));
-      return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(first)),
-                                                 _mm256_castps_pd(second), 1));
-    }
-#endif
-    alignas(64) float all[V::size];
-    x.store_aligned(all);
-    for (std::size_t i = 0; i < V::size; i += D::size) {
-      alignas(64) double some[D::size];
-      for (std::size_t k = 0; k < D::size; ++k) some[k] = double{all[i + k]};
-      G::of_float(D::load_aligned(some)).store_aligned(some);
-      for (std::size_t k = 0; k < D::size; ++k) all[i + k] = static_cast<float>(some[k]);
-    }
-    return V::load_aligned(all);
   }
 };
 

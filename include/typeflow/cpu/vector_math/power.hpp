@@ -9,7 +9,10 @@
 // 2 s + s^3 (2/3 + s^2 p(s^2)).
 //
 // Squares, cubes, roots and inverses are computed as such, by each element's exponent. A register
-// of such exponents, as of one for all elements, needs no logarithm.
+// of such exponents, as of one for all elements, needs no logarithm. fixed_power is for exponents
+// that a kernel knows; it has the same bits.
+
+#include <bit>
 
 #include "typeflow/cpu/vector_math/exponential.hpp"
 #include "typeflow/cpu/vector_math/logarithm.hpp"
@@ -42,6 +45,50 @@ struct Powers : VectorBase<T, A> {
     const Simple simple = simple_power(a, b);
     if (xsimd::all(simple.is_known)) return simple.power;
     return select(simple.is_known, simple.power, any_power(a, b));
+  }
+
+  /// a^(Halves / 2), for 6, 1, -1 or -4 halves.
+  template <int Halves>
+  TYPEFLOW_INLINE static V fixed_power(const V& a) {
+    static_assert(Halves == 6 || Halves == 1 || Halves == -1 || Halves == -4);
+    if constexpr (Halves == 1) {
+      return root_of(a);
+    } else {
+      V y;
+      auto is_known = has_precise_power(a);
+      if constexpr (Halves == 6) {
+        y = cubed(a);
+        is_known = is_known | (a == V(T(0)));
+      } else {
+        y = Halves == -4 ? inverse_of_square(a) : inverse_of_root(a);
+      }
+      if (xsimd::all(is_known)) return y;
+      return select(is_known, y, other_power(a, V(T(0.5) * T(Halves))));
+    }
+  }
+
+  /// a^exponent by squares and products, with their rounding errors added; |exponent| is from 2 to
+  /// 64.
+  TYPEFLOW_INLINE static V whole_power(const V& a, int exponent) {
+    const auto n = static_cast<unsigned>(exponent < 0 ? -exponent : exponent);
+    Sum p{a, V(T(0))};
+    for (unsigned bit = std::bit_floor(n) >> 1; bit != 0; bit >>= 1) {
+      const Sum square = Base::exact_product(p.high, p.high);
+      p = {square.high, cpu_kernels::fma(p.high + p.high, p.low, square.low)};
+      if ((n & bit) != 0) {
+        const Sum next = Base::exact_product(p.high, a);
+        p = {next.high, cpu_kernels::fma(p.low, a, next.low)};
+      }
+    }
+    // The least and the largest of the products is the last, or a itself.
+    constexpr T most = sizeof(T) == 4 ? T(0x1p90) : T(0x1p800);
+    const V size = Base::magnitude(p.high);
+    const auto zero = a == V(T(0));
+    const auto is_known = ((size >= V(1 / most)) & (size <= V(most))) | zero;
+    const V rounded = exponent < 0 ? V(T(1)) / p.high : p.high;  // of zeros, with their signs
+    const V y = select(zero, rounded, exponent < 0 ? inverse_of(p) : p.high + p.low);
+    if (xsimd::all(is_known)) return y;
+    return select(is_known, y, other_power(a, V(static_cast<T>(exponent))));
   }
 
   TYPEFLOW_INLINE static V any_power(const V& a, const V& b) {
@@ -78,6 +125,8 @@ struct Powers : VectorBase<T, A> {
   using Sum = typename Base::Sum;
   static constexpr double ln2 = 0.693147180559945309;
 
+  [[gnu::noinline]] static V other_power(const V& a, const V& b) { return any_power(a, b); }
+
   struct Simple {
     V power;
     xsimd::batch_bool<T, A> is_known;
@@ -87,23 +136,29 @@ struct Powers : VectorBase<T, A> {
     const auto root = b == V(T(0.5));
     Simple y{a * a, (b == V(T(2))) | inverse | root};
     if (xsimd::any(inverse)) y.power = select(inverse, V(T(1)) / a, y.power);
-    if (xsimd::any(root)) {  // of -0 it is 0, of -infinity infinity
-      const V positive = select(a == V(-Base::infinity), V(Base::infinity), a);
-      y.power = select(root, Base::magnitude(xsimd::sqrt(positive)), y.power);
-    }
-    // The others where no part of what they need is too small or too large.
-    constexpr T most = sizeof(T) == 4 ? T(0x1p40) : T(0x1p300);
-    const V size = Base::magnitude(a);
-    const auto precise = (size >= V(1 / most)) & (size <= V(most));
+    if (xsimd::any(root)) y.power = select(root, root_of(a), y.power);
+    const auto precise = has_precise_power(a);
     const auto cube = (b == V(T(3))) & (precise | (a == V(T(0))));
     if (xsimd::any(cube)) y.power = select(cube, cubed(a), y.power);
     const auto inverse_square = b == V(T(-2));
     const auto inverse_other = (inverse_square | (b == V(T(-0.5)))) & precise;
     if (xsimd::any(inverse_other)) {
-      y.power = select(inverse_other, inverse_of(inverse_square, a), y.power);
+      y.power = select(inverse_other,
+                       select(inverse_square, inverse_of_square(a), inverse_of_root(a)), y.power);
     }
     y.is_known = y.is_known | cube | inverse_other;
     return y;
+  }
+  /// Whether no part of what a cube or an inverse needs is too small or too large.
+  TYPEFLOW_INLINE static auto has_precise_power(const V& a) {
+    constexpr T most = sizeof(T) == 4 ? T(0x1p40) : T(0x1p300);
+    const V size = Base::magnitude(a);
+    return (size >= V(1 / most)) & (size <= V(most));
+  }
+  /// The root; of -0 it is 0, of -infinity infinity.
+  TYPEFLOW_INLINE static V root_of(const V& a) {
+    const V positive = select(a == V(-Base::infinity), V(Base::infinity), a);
+    return Base::magnitude(xsimd::sqrt(positive));
   }
   /// a^3, with the rounding errors of the square and of the product added.
   TYPEFLOW_INLINE static V cubed(const V& a) {
@@ -112,16 +167,18 @@ struct Powers : VectorBase<T, A> {
     const V y = product.high + cpu_kernels::fma(square.low, a, product.low);
     return y | Base::sign_of(a);  // -0 is lost, too
   }
-  /// The inverse of a^2, or of the root of a, as a sum.
-  TYPEFLOW_INLINE static V inverse_of(const xsimd::batch_bool<T, A>& square, const V& a) {
-    const Sum squared = Base::exact_product(a, a);
+  TYPEFLOW_INLINE static V inverse_of_square(const V& a) {
+    return inverse_of(Base::exact_product(a, a));
+  }
+  TYPEFLOW_INLINE static V inverse_of_root(const V& a) {
     const V root = xsimd::sqrt(a);
     const Sum back = Base::exact_product(root, root);
-    const V lost = ((a - back.high) - back.low) * (V(T(0.5)) / root);
-    const V high = select(square, squared.high, root);
-    const V inverse = V(T(1)) / high;
-    const Sum one = Base::exact_product(inverse, high);
-    const V rest = ((V(T(1)) - one.high) - one.low) - inverse * select(square, squared.low, lost);
+    return inverse_of({root, ((a - back.high) - back.low) * (V(T(0.5)) / root)});
+  }
+  TYPEFLOW_INLINE static V inverse_of(const Sum& x) {
+    const V inverse = V(T(1)) / x.high;
+    const Sum one = Base::exact_product(inverse, x.high);
+    const V rest = ((V(T(1)) - one.high) - one.low) - inverse * x.low;
     return cpu_kernels::fma(inverse, rest, inverse);
   }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 // Modified Bessel functions of the first kind: bessel_i0, bessel_i1, and bessel_i0e, bessel_i1e,
-// which are divided by e^|x|. They compute in double for every element type, like the other special
-// functions.
+// which are divided by e^|x|. For numbers they compute in double for every element type, like the
+// other special functions.
 
 #include <cmath>
 #include <concepts>
@@ -59,6 +59,16 @@ constexpr T bessel_i(int n, bool scaled, T x) {
   return y * root * root;
 }
 
+/// The same for numbers of any type, and for SIMD batches.
+template <int Order, class V>
+constexpr V bessel(const V& x, bool scaled) {
+  if constexpr (Element<V>) {
+    return static_cast<V>(bessel_i(Order, scaled, static_cast<double>(x)));
+  } else {
+    return OfBatch<V>::template bessel_i<Order>(x, scaled);
+  }
+}
+
 }  // namespace math
 
 namespace ops {
@@ -79,18 +89,20 @@ constexpr AnyExpr over_x(const UntypedExpr auto& y, const UntypedExpr auto& x) {
 
 struct BesselI0 : special {
   static constexpr std::string_view name = "BesselI0";
+  static constexpr bool scalar_body = false;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::bessel_i(0, false, static_cast<double>(x)));
+    return math::bessel<0>(x, false);
   }
   static constexpr AnyExpr gradient(BesselI0, auto x, auto, auto dy) { return dy * bessel::i1(x); }
 };
 
 struct BesselI1 : special {
   static constexpr std::string_view name = "BesselI1";
+  static constexpr bool scalar_body = false;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::bessel_i(1, false, static_cast<double>(x)));
+    return math::bessel<1>(x, false);
   }
   static constexpr AnyExpr gradient(BesselI1, auto x, auto y, auto dy) {
     return dy * (detail::apply_untyped(BesselI0{}, x) - bessel::over_x(y, x));
@@ -99,9 +111,10 @@ struct BesselI1 : special {
 
 struct BesselI0e : special {
   static constexpr std::string_view name = "BesselI0e";
+  static constexpr bool scalar_body = false;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::bessel_i(0, true, static_cast<double>(x)));
+    return math::bessel<0>(x, true);
   }
   static constexpr AnyExpr gradient(BesselI0e, auto x, auto y, auto dy) {
     return dy * (bessel::i1e(x) - sign(x) * y);
@@ -110,9 +123,10 @@ struct BesselI0e : special {
 
 struct BesselI1e : special {
   static constexpr std::string_view name = "BesselI1e";
+  static constexpr bool scalar_body = false;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::bessel_i(1, true, static_cast<double>(x)));
+    return math::bessel<1>(x, true);
   }
   static constexpr AnyExpr gradient(BesselI1e, auto x, auto y, auto dy) {
     return dy * (detail::apply_untyped(BesselI0e{}, x) - bessel::over_x(y, x) - sign(x) * y);

@@ -5,13 +5,16 @@
 // mod, pow, atan2, squared_difference, clip_by_value, add_n.
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <source_location>
 
+#include "typeflow/ops/elementwise/bitwise.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
+#include "typeflow/ops/elementwise/fixed_powers.hpp"
 #include "typeflow/ops/elementwise/functions.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -55,6 +58,16 @@ struct Minimum : elementwise {
   }
 };
 
+/// The n of a constant 2^n of an integer type; -1 for anything else.
+constexpr int binary_logarithm(const AnyExpr& x) {
+  if (!is_constant(x) || !contains(Domain::integers, x.dtype())) return -1;
+  const std::int64_t number =
+      decode<Constant>(*x.graph, x.graph->node_of(x.id)).number(x.dtype()).integer;
+  return number > 0 && (number & (number - 1)) == 0
+             ? std::countr_zero(static_cast<std::uint64_t>(number))
+             : -1;
+}
+
 /// The whole part of a / b, rounded towards minus infinity.
 struct FloorDiv : elementwise {
   static constexpr std::string_view name = "FloorDiv";
@@ -73,6 +86,11 @@ struct FloorDiv : elementwise {
     } else {
       return math::floor(a / b);
     }
+  }
+  static constexpr AnyExpr simplify(FloorDiv, AnyExpr a, AnyExpr b, AnyExpr y) {
+    const int bits = binary_logarithm(b);
+    if (bits < 0 || !alike(a, y)) return y;
+    return bits == 0 ? a : detail::apply_untyped(RightShift{}, a, bits);
   }
 };
 
@@ -101,6 +119,11 @@ struct FloorMod : elementwise {
   static constexpr std::array<AnyExpr, 2> gradient(FloorMod, auto a, auto b, auto, auto dy) {
     return {dy, -(dy * floordiv(a, b))};
   }
+  static constexpr AnyExpr simplify(FloorMod, AnyExpr a, AnyExpr b, AnyExpr y) {
+    const int bits = binary_logarithm(b);
+    if (bits < 0 || !alike(a, y)) return y;
+    return detail::apply_untyped(BitwiseAnd{}, a, (std::int64_t{1} << bits) - 1);
+  }
 };
 
 struct Pow : elementwise {
@@ -118,6 +141,21 @@ struct Pow : elementwise {
   static constexpr std::array<AnyExpr, 2> gradient(Pow, auto a, auto b, auto y, auto dy) {
     const AnyExpr of_b = detail::apply_untyped(IfGreater{}, dy * (y * logarithm(a, y)), a, 0);
     return {dy * slope(a, b), where(equal(y, y), of_b, y)};
+  }
+  static constexpr AnyExpr simplify(Pow, AnyExpr a, AnyExpr b, AnyExpr y) {
+    if (!is_constant(b) || !is_floating(b.dtype()) || !alike(a, y)) return y;
+    const double exponent =
+        decode<Constant>(*b.graph, b.graph->node_of(b.id)).number(b.dtype()).real;
+    if (exponent == 1) return a;
+    if (exponent == 2) return detail::apply_untyped(Square{}, a);
+    if (exponent == 3) return detail::apply_untyped(Cube{}, a);
+    if (exponent == 0.5) return detail::apply_untyped(PowHalf{}, a);
+    if (exponent == -0.5) return detail::apply_untyped(PowMinusHalf{}, a);
+    if (exponent == -1) return detail::apply_untyped(Div{}, 1, a);
+    if (exponent == -2) return detail::apply_untyped(PowMinusTwo{}, a);
+    if (!(exponent >= -64 && exponent <= 64)) return y;
+    const int whole = static_cast<int>(exponent);
+    return whole != 0 && whole == exponent ? detail::apply_untyped(WholePower{{}, whole}, a) : y;
   }
 
  private:

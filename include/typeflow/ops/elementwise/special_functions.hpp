@@ -3,10 +3,10 @@
 
 // Special functions: erf, lgamma, digamma, trigamma, polygamma.
 //
-// erf runs on SIMD values. The others have branches and loops whose length depends on the element,
-// so kernels call them lane by lane. They compute in double for every element type. Functions of
-// doubles are templates here: those may be constexpr whatever they call, and nvcc asks no more of
-// functions that both processors run.
+// All but polygamma run on SIMD values. That has loops whose length depends on the element, so
+// kernels call it lane by lane. For numbers all but erf compute in double for every element type.
+// Functions of doubles are templates here: those may be constexpr whatever they call, and nvcc asks
+// no more of functions that both processors run.
 
 #include <cmath>
 #include <concepts>
@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "typeflow/ops/elementwise/compare.hpp"
+#include "typeflow/ops/elementwise/digamma_constants.hpp"
 #include "typeflow/ops/elementwise/polygamma.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -72,10 +73,22 @@ constexpr T digamma(T x) {
   if (x < 0) {  // digamma(1 - x) - pi / tan(pi x)
     const double rest = x - std::nearbyint(x);
     if (!(std::abs(rest) > 0)) return nan;  // an integer, or -inf
-    y = -std::numbers::pi / std::tan(std::numbers::pi * rest);
+    const double other = 0.5 - std::abs(rest);
+    y = -std::numbers::pi * (other < 0.25 ? std::copysign(std::tan(std::numbers::pi * other), rest)
+                                          : 1 / std::tan(std::numbers::pi * rest));
     x = 1 - x;
   }
-  for (; x < 10; ++x) y -= 1 / x;
+  if (x < 10) {
+    double above_one = x - 1;
+    if (x < 1) {
+      y -= 1 / x;
+      above_one = x;
+    }
+    for (; above_one >= 1; --above_one) y += 1 / above_one;
+    constexpr DigammaRatio ratio = digamma_ratio();
+    return y +
+           (above_one - digamma_root - digamma_root_rest) * polynomial(above_one - 0.5, ratio.v);
+  }
   // Abramowitz and Stegun, Handbook of mathematical functions, 6.3.18
   constexpr double bernoulli[] = {1.0 / 12,  -691.0 / 32760, 1.0 / 132, -1.0 / 240,
                                   1.0 / 252, -1.0 / 120,     1.0 / 12,  0};
@@ -142,18 +155,28 @@ struct Lgamma : special {
 
 struct Digamma : special {
   static constexpr std::string_view name = "Digamma";
+  static constexpr bool scalar_body = false;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::digamma(static_cast<double>(x)));
+    if constexpr (Element<V>) {
+      return static_cast<V>(math::digamma(static_cast<double>(x)));
+    } else {
+      return math::OfBatch<V>::digamma(x);
+    }
   }
   static constexpr AnyExpr gradient(Digamma, auto x, auto, auto dy) { return dy * trigamma(x); }
 };
 
 struct Trigamma : special {
   static constexpr std::string_view name = "Trigamma";
+  static constexpr bool scalar_body = false;
   template <class V>
   constexpr V operator()(V x) const {
-    return static_cast<V>(math::trigamma(static_cast<double>(x)));
+    if constexpr (Element<V>) {
+      return static_cast<V>(math::trigamma(static_cast<double>(x)));
+    } else {
+      return math::OfBatch<V>::trigamma(x);
+    }
   }
   static constexpr AnyExpr gradient(Trigamma, auto x, auto, auto dy) {
     return dy * detail::apply_untyped(Polygamma{{}, 2}, x);
