@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "typeflow/cpu/custom.hpp"
-#include "typeflow/cpu/reverse_row.hpp"
+#include "typeflow/cpu/pattern_copy.hpp"
 #include "typeflow/cpu/short_runs.hpp"
 #include "typeflow/cpu/stream.hpp"
 #include "typeflow/cpu/transpose_blocks.hpp"
@@ -45,6 +45,10 @@ class StridedCopy {
       *out = *in;
       return;
     }
+    if (copy_pattern(call, reinterpret_cast<const std::byte*>(in),
+                     reinterpret_cast<std::byte*>(out), sizeof(T))) {
+      return;
+    }
     const int crossing = contiguous_input();
     const Axis& inner = axes_[rank_ - 1];
     const auto size = static_cast<std::int64_t>(sizeof(T));
@@ -59,11 +63,57 @@ class StridedCopy {
   }
 
  private:
-  struct Axis {
-    std::int64_t extent;
-    std::int64_t from;
-    std::int64_t to;
-  };
+  using Axis = CopyAxis;
+
+  /// Copies small blocks with a pattern, as many axes of them as possible. False if there is none.
+  bool copy_pattern(const KernelCall& call, const std::byte* in, std::byte* out,
+                    std::int64_t size) const {
+#if defined(__SSSE3__)
+    constexpr std::int64_t long_run = 128;
+    const Axis& inner = axes_[rank_ - 1];
+    if (inner.to != 1 || (inner.from == 1 && inner.extent * size >= long_run)) return false;
+    PatternCopy pattern;
+    int outer = 0;
+    while (outer < rank_ && !pattern.prepare(axes_ + outer, rank_ - outer, size, size_ * size)) {
+      ++outer;
+    }
+    if (outer == rank_) return false;
+    const std::byte* readable = in + size;
+    for (int i = 0; i < rank_; ++i) {
+      readable += std::max<std::int64_t>(0, (axes_[i].extent - 1) * axes_[i].from) * size;
+    }
+    // Long rows are in parts, of which the last has the rest.
+    const std::int64_t blocks = axes_[outer].extent;
+    const std::int64_t row = blocks * pattern.block();
+    const std::int64_t chunk = chunk_size * size;
+    const std::int64_t period = pattern.period();
+    const std::int64_t part = std::max<std::int64_t>(1, chunk / pattern.block() / period) * period;
+    const std::int64_t parts = std::max<std::int64_t>(1, blocks / part);
+    const std::int64_t rows = size_ * size / row;
+    const std::int64_t grain = std::max<std::int64_t>(1, chunk * parts / row);
+    parallel(call, rows * parts, grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t task = first; task < last; ++task) {
+        std::int64_t rest = task / parts;
+        const std::byte* from = in;
+        std::byte* to = out;
+        for (int i = outer - 1; i >= 0; --i) {
+          from += rest % axes_[i].extent * axes_[i].from * size;
+          to += rest % axes_[i].extent * axes_[i].to * size;
+          rest /= axes_[i].extent;
+        }
+        const std::int64_t begin = task % parts * part;
+        const std::int64_t end = task % parts == parts - 1 ? blocks : begin + part;
+        pattern.run(from, to, begin, end, readable, streams_);
+      }
+      if (streams_) end_streams();
+    });
+    return true;
+#else
+    static_cast<void>(call), static_cast<void>(in), static_cast<void>(out);
+    static_cast<void>(size);
+    return false;
+#endif
+  }
 
   /// The axis along which the input is contiguous; -1 if there is none.
   int contiguous_input() const {
@@ -79,12 +129,6 @@ class StridedCopy {
     if (axis.from == 1 && axis.to == 1 && count > few) {
       copy_run(in, count, out, streams_);
       return;
-    }
-    if constexpr (sizeof(T) <= 8) {
-      if (axis.from == -1 && axis.to == 1 && count > few) {
-        reverse_row(in, count, out, streams_);
-        return;
-      }
     }
     if constexpr (sizeof(T) <= 8) {
       if (axis.to == 1 && count > few) {
