@@ -61,6 +61,13 @@ inline std::int64_t copy_overlapping(ShortRuns<const std::byte> from, std::byte*
   return std::max<std::int64_t>(0, whole);
 }
 
+/// Bytes from a run that is read to one that is fetched, if runs have gaps, which processors do not
+/// expect; otherwise 0.
+inline std::int64_t fetched_ahead(ShortRuns<const std::byte> from, std::int64_t bytes) {
+  constexpr std::int64_t fetched = 2048;
+  return from.pitch == 0 || from.pitch == bytes ? 0 : (fetched + bytes - 1) / bytes * from.pitch;
+}
+
 /// Copies `count` runs of 64 bytes or more.
 inline void copy_lines(ShortRuns<const std::byte> from, ShortRuns<std::byte> to, std::int64_t count,
                        std::int64_t bytes) {
@@ -73,8 +80,12 @@ inline void copy_lines(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
     std::memcpy(&x, in, line);
     std::memcpy(out, &x, line);
   };
+  const std::int64_t ahead = fetched_ahead(from, bytes);
   for (std::int64_t i = 0; i < count; ++i) {
-    for (std::int64_t k = 0; k + line < bytes; k += line) copy(from.first + k, to.first + k);
+    for (std::int64_t k = 0; k + line < bytes; k += line) {
+      if (ahead != 0) __builtin_prefetch(from.first + k + ahead);
+      copy(from.first + k, to.first + k);
+    }
     copy(from.first + bytes - line, to.first + bytes - line);
     from.first += from.pitch;
     to.first += to.pitch;
@@ -85,7 +96,11 @@ inline void copy_lines(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
 inline void stream_lines(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
                          std::int64_t count, std::int64_t bytes) {
   constexpr std::int64_t width = Streamed::width;
+  const std::int64_t ahead = fetched_ahead(from, bytes);
   for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t k = 0; ahead != 0 && k < bytes; k += 64) {
+      __builtin_prefetch(from.first + k + ahead);
+    }
     for (std::int64_t k = 0; k < bytes; k += width) Streamed::copy(to.first + k, from.first + k);
     from.first += from.pitch;
     to.first += to.pitch;
