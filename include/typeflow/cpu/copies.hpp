@@ -11,21 +11,6 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-/// Copies elements of `size` bytes along the axes of loops.
-template <class A>
-void copy_broadcast(const KernelCall& call, const StridedCopy& copy, std::int64_t size,
-                    std::int64_t from, std::int64_t to) {
-  const auto* const in = call.operand<const std::byte>(0) + from * size;
-  auto* const out = call.operand<std::byte>(1) + to * size;
-  if (in == out) return;  // the result has the operand's memory, and the same elements
-  visit_bytes(size, [&](auto bytes) {
-    if constexpr (!std::is_same_v<decltype(bytes), std::int64_t>) {
-      using T = Bytes<static_cast<int>(bytes)>;
-      copy.run<A>(call, reinterpret_cast<const T*>(in), reinterpret_cast<T*>(out));
-    }
-  });
-}
-
 template <bool Wide, int Outer, ir::InnerExtent Inner, DType D, unsigned Axes, bool FromView,
           bool IsRow, int Phase, bool IntoView, class A>
   requires(D != DType::string)
@@ -34,7 +19,6 @@ struct Code<ir::LoopKernel<Wide, Outer, false, Inner,
                                     ir::List<ir::Let<ops::BroadcastTo, D, false, IsRow, Phase, 0>>,
                                     ir::List<ir::Store<1, false, D, IntoView>>>>,
             A> {
-  static constexpr bool explains = false;
   static std::int64_t workspace(const std::int64_t*) { return 0; }
 
   static void run(const KernelCall& call) {
@@ -51,7 +35,12 @@ struct Code<ir::LoopKernel<Wide, Outer, false, Inner,
     StridedCopy copy(result);
     for (int k = 0; k < rank; ++k) copy.add_axis(extents[k], from.stride[k], to.stride[k]);
     if (result.size() == 0) return;
-    copy_broadcast<A>(call, copy, size_of(D), from.begin, to.begin);
+    using T = Bytes<static_cast<int>(size_of(D))>;
+    const T* const in = call.operand<const T>(0) + from.begin;
+    T* const out = call.operand<T>(1) + to.begin;
+    if (in == out) return;  // the result has the operand's memory, and the same elements
+    constexpr bool is_view = FromView || IntoView;  // whose axes may have any order
+    copy.run<A, T, is_view>(call, in, out);
   }
 };
 

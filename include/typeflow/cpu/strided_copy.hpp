@@ -71,7 +71,8 @@ class StridedCopy {
     }
   }
 
-  template <class A, class T>
+  /// Without Transposes it is slow if the axes are in another order than the input's.
+  template <class A, class T, bool Transposes = true>
   void run(const KernelCall& call, const T* in, T* out) const {
     if (size_ == 0) return;
     if (rank_ == 0) {
@@ -79,7 +80,6 @@ class StridedCopy {
       return;
     }
     const bool streams = is_streamed();
-    const int crossing = contiguous_input();
     const Axis& inner = axes_[rank_ - 1];
     const auto size = static_cast<std::int64_t>(sizeof(T));
     // Long runs of neighbours, or of one element, need no pattern.
@@ -93,11 +93,13 @@ class StridedCopy {
     if (rank_ > 1 && inner.from == 1 && inner.to == 1 && inner.extent * size <= short_run) {
       copy_short_rows(call, reinterpret_cast<const std::byte*>(in),
                       reinterpret_cast<std::byte*>(out), size, streams);
-    } else if (axes_[rank_ - 1].from == 1 || crossing < 0) {
-      copy_rows<A>(call, in, out, streams);
-    } else {
-      copy_blocks<A>(call, in, out, crossing, streams);
+      return;
     }
+    if constexpr (Transposes) {
+      const int crossing = contiguous_input();
+      if (inner.from != 1 && crossing >= 0) return copy_blocks<A>(call, in, out, crossing, streams);
+    }
+    copy_rows<A>(call, in, out, streams);
   }
 
  private:
