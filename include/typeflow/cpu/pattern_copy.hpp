@@ -29,9 +29,9 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 /// An axis of a copy: the strides of its input and of its result, in elements. Positions of the
 /// result outside of [begin, end) have no input: they are padding.
 struct CopyAxis {
-  std::int64_t extent;
-  std::int64_t from;
-  std::int64_t to;
+  std::int64_t extent = 0;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
   std::int64_t begin = 0;
   std::int64_t end = extent;
 

@@ -134,7 +134,8 @@ class StridedCopy {
       }
     }
     if (axis.from == 0 && axis.to == 1 && count > few) {
-      Filling(in, sizeof(T)).fill(reinterpret_cast<std::byte*>(out), count * sizeof(T));
+      constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+      Filling(in, size).fill(reinterpret_cast<std::byte*>(out), count * size);
       return;
     }
     for (std::int64_t i = 0; i < count; ++i) out[i * axis.to] = in[i * axis.from];

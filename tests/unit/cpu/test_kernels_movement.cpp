@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "typeflow/cpu/ops/reverse_sequence.hpp"
 #include "typeflow/typeflow.hpp"
 
 #include "support/moving_kernels.hpp"
