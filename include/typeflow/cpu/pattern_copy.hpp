@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <numeric>
 
 #include "typeflow/cpu/permutations.hpp"
 #include "typeflow/cpu/rows.hpp"
@@ -118,7 +117,8 @@ class PatternCopy {
 
   bool prepare_period(const Blocks& blocks, std::int64_t total) {
     const std::int64_t row = (blocks.axes[0].end - blocks.axes[0].begin) * block_;
-    std::int64_t bytes = std::lcm(block_, width_);
+    const std::int64_t common = std::min(block_ & -block_, width_);  // both are multiples of it
+    std::int64_t bytes = block_ / common * width_;                   // the least common multiple
     bytes *= (few_registers * width_ + bytes - 1) / bytes;
     if (to_pitch_ != block_ || bytes > most_registers * width_) return false;
     if (row < 2 * width_ || total < least_periods * bytes) return false;
