@@ -12,6 +12,7 @@ namespace {
 using namespace bench;
 using Square = Normal<float, 4096, 4096>;
 using Images = Normal<float, 32, 224, 224, 3>;
+using ByteImages = Between<std::uint8_t, 0, 256, 32, 224, 224, 3>;
 using Channels = Normal<float, 16, 56, 56, 64>;
 using Bytes = Between<std::uint8_t, 0, 256, 4096, 4096>;
 using Table = Normal<float, 32'768, 128>;
@@ -40,8 +41,13 @@ int main(int argc, char** argv) {
   c.value<[](auto x) { return tf::reverse<1>(x); }, Normal<double, rows, columns>>(
       "reverse_double");
   c.value<[](auto x) { return tf::reverse<2>(x); }, Images>("flip_rgb");
-  c.value<[](auto x) { return tf::reverse<2>(x); }, Between<std::uint8_t, 0, 256, 32, 224, 224, 3>>(
-      "flip_rgb_uint8");
+  c.value<[](auto x) { return tf::reverse<2>(x); }, ByteImages>("flip_rgb_uint8");
+  c.value<[](auto x) { return tf::reverse<3>(x); }, ByteImages>("bgr_uint8");
+  c.value<[](auto x) { return tf::transpose<0, 3, 1, 2>(x); }, ByteImages>("channels_first_uint8");
+  c.value<[](auto x) { return tf::transpose<0, 2, 1>(x); }, Normal<float, 65'536, 4, 4>>(
+      "transposes_4x4");
+  c.value<[](auto x, auto n) { return tf::reverse_sequence<1>(x, n); }, Normal<float, rows, 256>,
+          Between<std::int32_t, 0, 257, rows>>("reverse_sequence");
   c.both<[](auto x, auto i) { return gather(x, i); }, Table,
          Between<std::int32_t, 0, 32'768, 32'768>>("gather_rows");
   c.value<[](auto x, auto i) { return tf::gather<1>(x, i); }, Matrix,
@@ -55,12 +61,14 @@ int main(int argc, char** argv) {
   c.value<[](auto a, auto b) { return tf::concat<0>(a, b); }, Matrix, Matrix>("concat_rows");
   c.value<[](auto a, auto b) { return tf::stack<2>(a, b); }, Matrix, Matrix>("interleave");
   c.both<[](auto x) { return tf::pad<1, 1, 8, 8>(x); }, Matrix>("pad");
+  c.value<[](auto x) { return tf::pad<0, 0, 0, 1>(x); }, Normal<float, 1'000'000, 3>>("pad_rgba");
   c.both<[](auto x) { return tf::slice<tf::range(1, rows - 1), tf::range(8, columns - 24)>(x); },
          Matrix>("slice");
   c.value<[](auto x) { return tf::slice<tf::whole, tf::every(2)>(x); }, Matrix>("slice_every_2");
   c.value<[](auto x) { return tf::tile<4, 1>(x); }, Normal<float, 1024, 1024>>("tile_rows");
   c.value<[](auto x) { return tf::tile<1, 4>(x); }, Normal<float, 1024, 1024>>("tile_columns");
   c.value<[](auto x) { return tf::tile<1, 8>(x); }, Normal<float, 65'536, 16>>("tile_short");
+  c.value<[](auto x) { return tf::tile<1, 4>(x); }, Normal<float, 65'536, 10>>("tile_10");
   c.value<[](auto x) { return tf::broadcast_to<1024, 1024, 4>(x); }, Normal<float, 1024, 1024, 1>>(
       "repeat_4");
   c.value<[](auto i) { return tf::one_hot<1000>(i); }, Between<std::int32_t, 0, 1000, rows>>(

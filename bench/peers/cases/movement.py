@@ -6,6 +6,7 @@ from . import F, Case, jax, jnp, torch
 from ..operands import COLUMNS, MATRIX, ROWS, between, normal
 
 LONG = normal(1 << 20)
+BYTES = between(0, 256, 32, 224, 224, 3, type="uint8")
 PLACES = between(0, COLUMNS, ROWS, COLUMNS)
 
 
@@ -20,6 +21,11 @@ def order(name, operand):
     """Positions differ where elements are equal: the elements in order are compared."""
     return Case(name, [operand], lambda x: torch.argsort(x), lambda x: jnp.argsort(x),
                 compared=lambda positions, x: np.take_along_axis(x, positions, -1))
+
+
+def reversed_part(x, n, arange, where):
+    at = arange(x.shape[1])
+    return where(at < n[:, None], n[:, None] - 1 - at, at)
 
 
 def copied(x, out=None):
@@ -41,8 +47,14 @@ CASES = [
          lambda x: torch.flip(x, (1,)), lambda x: x[:, ::-1]),
     Case("flip_rgb", [normal(32, 224, 224, 3)], lambda x: torch.flip(x, (2,)),
          lambda x: x[:, :, ::-1]),
-    Case("flip_rgb_uint8", [between(0, 256, 32, 224, 224, 3, type="uint8")],
-         lambda x: torch.flip(x, (2,)), lambda x: x[:, :, ::-1]),
+    Case("flip_rgb_uint8", [BYTES], lambda x: torch.flip(x, (2,)), lambda x: x[:, :, ::-1]),
+    Case("bgr_uint8", [BYTES], lambda x: torch.flip(x, (3,)), lambda x: x[..., ::-1]),
+    transpose("channels_first_uint8", BYTES, 0, 3, 1, 2),
+    transpose("transposes_4x4", normal(65_536, 4, 4), 0, 2, 1),
+    Case("reverse_sequence", [normal(ROWS, 256), between(0, 257, ROWS)],
+         lambda x, n, **o: torch.gather(x, 1, reversed_part(x, n, torch.arange, torch.where), **o),
+         lambda x, n: jnp.take_along_axis(x, reversed_part(x, n, jnp.arange, jnp.where), 1),
+         long=True),
     Case("gather_rows", [normal(32_768, 128), between(0, 32_768, 32_768)],
          lambda x, i, **o: torch.index_select(x, 0, i, **o), lambda x, i: x[i], gradient=True),
     Case("gather_columns", [MATRIX, between(0, COLUMNS, COLUMNS)],
@@ -61,6 +73,8 @@ CASES = [
          lambda a, b: jnp.stack((a, b), 2)),
     Case("pad", [MATRIX], lambda x: F.pad(x, (8, 8, 1, 1)),
          lambda x: jnp.pad(x, ((1, 1), (8, 8))), gradient=True),
+    Case("pad_rgba", [normal(1_000_000, 3)], lambda x: F.pad(x, (0, 1)),
+         lambda x: jnp.pad(x, ((0, 0), (0, 1)))),
     Case("slice", [MATRIX], lambda x, **o: copied(x[1:ROWS - 1, 8:COLUMNS - 24], **o),
          lambda x: x[1:ROWS - 1, 8:COLUMNS - 24], gradient=True),
     Case("slice_every_2", [MATRIX], lambda x, **o: copied(x[:, ::2], **o), lambda x: x[:, ::2]),
@@ -70,6 +84,8 @@ CASES = [
          lambda x: jnp.tile(x, (1, 4))),
     Case("tile_short", [normal(65_536, 16)], lambda x: torch.tile(x, (1, 8)),
          lambda x: jnp.tile(x, (1, 8))),
+    Case("tile_10", [normal(65_536, 10)], lambda x: torch.tile(x, (1, 4)),
+         lambda x: jnp.tile(x, (1, 4))),
     Case("repeat_4", [normal(1024, 1024, 1)], lambda x, **o: copied(x.expand(1024, 1024, 4), **o),
          lambda x: jnp.broadcast_to(x, (1024, 1024, 4))),
     Case("one_hot", [between(0, 1000, ROWS)], lambda i: F.one_hot(i, 1000).float(),

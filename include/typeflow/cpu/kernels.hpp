@@ -7,6 +7,7 @@
 
 #include "typeflow/cpu/columns.hpp"
 #include "typeflow/cpu/contraction.hpp"
+#include "typeflow/cpu/copies.hpp"
 #include "typeflow/cpu/custom.hpp"
 #include "typeflow/cpu/ops/check.hpp"
 #include "typeflow/cpu/ops/concat.hpp"

@@ -61,6 +61,13 @@ inline std::int64_t copy_overlapping(ShortRuns<const std::byte> from, std::byte*
   return std::max<std::int64_t>(0, whole);
 }
 
+/// Bytes from a run that is read to one that is fetched, if runs have gaps, which processors do not
+/// expect; otherwise 0.
+inline std::int64_t fetched_ahead(ShortRuns<const std::byte> from, std::int64_t bytes) {
+  constexpr std::int64_t fetched = 2048;
+  return from.pitch == 0 || from.pitch == bytes ? 0 : (fetched + bytes - 1) / bytes * from.pitch;
+}
+
 /// Copies `count` runs of 64 bytes or more.
 inline void copy_lines(ShortRuns<const std::byte> from, ShortRuns<std::byte> to, std::int64_t count,
                        std::int64_t bytes) {
@@ -73,8 +80,12 @@ inline void copy_lines(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
     std::memcpy(&x, in, line);
     std::memcpy(out, &x, line);
   };
+  const std::int64_t ahead = fetched_ahead(from, bytes);
   for (std::int64_t i = 0; i < count; ++i) {
-    for (std::int64_t k = 0; k + line < bytes; k += line) copy(from.first + k, to.first + k);
+    for (std::int64_t k = 0; k + line < bytes; k += line) {
+      if (ahead != 0) __builtin_prefetch(from.first + k + ahead);
+      copy(from.first + k, to.first + k);
+    }
     copy(from.first + bytes - line, to.first + bytes - line);
     from.first += from.pitch;
     to.first += to.pitch;
@@ -85,7 +96,11 @@ inline void copy_lines(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
 inline void stream_lines(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
                          std::int64_t count, std::int64_t bytes) {
   constexpr std::int64_t width = Streamed::width;
+  const std::int64_t ahead = fetched_ahead(from, bytes);
   for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t k = 0; ahead != 0 && k < bytes; k += 64) {
+      __builtin_prefetch(from.first + k + ahead);
+    }
     for (std::int64_t k = 0; k < bytes; k += width) Streamed::copy(to.first + k, from.first + k);
     from.first += from.pitch;
     to.first += to.pitch;
@@ -97,67 +112,11 @@ inline bool are_lines(ShortRuns<std::byte> to, std::int64_t bytes) {
   return Streamed::width > 1 && (begin | to.pitch | bytes) % 64 == 0;
 }
 
-/// Copies runs, each of which lies before the one copied last, in groups that fit a register.
-/// Leaves out the last ones; returns how many were copied.
-inline std::int64_t reverse_runs(const std::byte* from, std::byte* to, std::int64_t count,
-                                 std::int64_t bytes) {
-#if defined(__AVX512F__)
-  constexpr std::int64_t width = 64;
-#if defined(__AVX512VBMI__)
-  const bool has_permutation = true;
-#else
-  const bool has_permutation = bytes % 4 == 0;
-#endif
-  if (!has_permutation || 2 * bytes > width || count < 2) return 0;
-  // Unit i of a group comes from unit last + i % run - i / run * run.
-  const bool by_words = bytes % 4 == 0;
-  const auto run = static_cast<std::uint32_t>(by_words ? bytes / 4 : bytes);
-  const std::uint32_t runs = static_cast<std::uint32_t>(width / bytes);
-  const std::uint32_t inverse = (1u << 16) / run + 1;
-  const std::uint32_t last = (runs - 1) * run;
-  const auto place = [=](std::uint32_t i) { return last + i - 2 * run * (i * inverse >> 16); };
-  alignas(width) std::uint32_t words[width / 4];
-  alignas(width) std::uint8_t all[width];
-  if (by_words) {
-    for (std::uint32_t i = 0; i < width / 4; ++i) words[i] = place(i);
-  } else {
-    for (std::uint32_t i = 0; i < width; ++i) all[i] = static_cast<std::uint8_t>(place(i));
-  }
-  const __m512i order = _mm512_load_si512(by_words ? static_cast<const void*>(words) : all);
-  // A group's register has bytes behind the group, too: the first run has none there.
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
-  std::int64_t i = 1;
-  for (; (count - i) * bytes >= width; i += runs) {
-    const std::byte* const group = from - (i + runs - 1) * bytes;
-    __builtin_prefetch(group + count * bytes);  // the next row, which is read from its end, too
-    const __m512i x = _mm512_loadu_si512(group);
-#if defined(__AVX512VBMI__)
-    if (!by_words) {
-      _mm512_storeu_si512(to + i * bytes, _mm512_permutexvar_epi8(order, x));
-      continue;
-    }
-#endif
-    _mm512_storeu_si512(to + i * bytes, _mm512_permutexvar_epi32(order, x));
-  }
-  return i;
-#else
-  static_cast<void>(from), static_cast<void>(to), static_cast<void>(count);
-  static_cast<void>(bytes);
-  return 0;
-#endif
-}
-
 /// Copies `count` runs of 1 to `short_run` bytes.
 /// With `streams`, other threads see the copies only after end_streams().
 inline void copy_short_runs(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
                             std::int64_t count, std::int64_t bytes, bool streams = false) {
   if (streams && are_lines(to, bytes)) return stream_lines(from, to, count, bytes);
-  if (from.pitch == -bytes && to.pitch == bytes) {
-    const std::int64_t done = reverse_runs(from.first, to.first, count, bytes);
-    from.first += done * from.pitch;
-    to.first += done * to.pitch;
-    count -= done;
-  }
   if (to.pitch == bytes && from.pitch >= bytes && bytes > 2 && bytes <= 64) {
     std::int64_t done = 0;
     if (bytes > 32) {

@@ -17,8 +17,9 @@
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// Results with at least so many bytes are streamed. For smaller ones, copying and then reading the
-/// copy takes longer. (Measured: at 8 MiB both are equal, on a core with 2 MiB of its own.)
-inline constexpr std::int64_t streamed_bytes = std::int64_t{16} << 20;
+/// copy takes longer. (Measured: at 8 MiB both are equal, on a core with 2 MiB of its own.) The
+/// operands are as large.
+inline constexpr std::int64_t streamed_bytes = std::int64_t{12} << 20;
 
 /// A register's bytes, and a store of them past the caches.
 struct Streamed {

@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "typeflow/cpu/custom.hpp"
-#include "typeflow/cpu/reverse_row.hpp"
+#include "typeflow/cpu/pattern_copy.hpp"
 #include "typeflow/cpu/short_runs.hpp"
 #include "typeflow/cpu/stream.hpp"
 #include "typeflow/cpu/transpose_blocks.hpp"
@@ -20,16 +20,49 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
+/// A position along some axes in row-major order, and its places in both tensors, in elements.
+class AxesPosition {
+ public:
+  AxesPosition(const CopyAxis* axes, int count, std::int64_t number) : axes_(axes), count_(count) {
+    for (int i = count - 1; i >= 0; --i) {
+      index_[i] = number % axes[i].extent;
+      number /= axes[i].extent;
+      from_ += index_[i] * axes[i].from;
+      to_ += index_[i] * axes[i].to;
+    }
+  }
+  void advance() {
+    for (int i = count_ - 1; i >= 0; --i) {
+      from_ += axes_[i].from;
+      to_ += axes_[i].to;
+      if (++index_[i] < axes_[i].extent) return;
+      from_ -= index_[i] * axes_[i].from;
+      to_ -= index_[i] * axes_[i].to;
+      index_[i] = 0;
+    }
+  }
+  std::int64_t from() const { return from_; }
+  std::int64_t to() const { return to_; }
+
+ private:
+  const CopyAxis* axes_;
+  int count_;
+  std::int64_t index_[max_rank + 1];
+  std::int64_t from_ = 0;
+  std::int64_t to_ = 0;
+};
+
 /// A copy of elements between two strided tensors; strides count elements.
 class StridedCopy {
  public:
   /// Into a part of this tensor, or all of it.
   explicit StridedCopy(const Tensor& result)
-      : streams_(result.size() * size_of(result.dtype) >= streamed_bytes) {}
+      : result_bytes_(result.size() * size_of(result.dtype)) {}
 
   /// Adds the next inner axis.
   void add_axis(std::int64_t extent, std::int64_t from, std::int64_t to) {
     size_ *= extent;
+    if (from != 0) read_ *= extent;
     if (extent == 1) return;
     if (rank_ > 0 && axes_[rank_ - 1].from == extent * from && axes_[rank_ - 1].to == extent * to) {
       axes_[rank_ - 1] = {axes_[rank_ - 1].extent * extent, from, to};
@@ -38,32 +71,45 @@ class StridedCopy {
     }
   }
 
-  template <class A, class T>
+  /// Without Transposes it is slow if the axes are in another order than the input's.
+  template <class A, class T, bool Transposes = true>
   void run(const KernelCall& call, const T* in, T* out) const {
     if (size_ == 0) return;
     if (rank_ == 0) {
       *out = *in;
       return;
     }
-    const int crossing = contiguous_input();
+    const bool streams = is_streamed();
     const Axis& inner = axes_[rank_ - 1];
     const auto size = static_cast<std::int64_t>(sizeof(T));
+    // Long runs of neighbours, or of one element, need no pattern.
+    const std::int64_t run_bytes = inner.extent * size;
+    const bool is_long =
+        (inner.from == 1 && run_bytes >= 128) || (inner.from == 0 && run_bytes >= 512);
+    if (!is_long && copy_pattern(call, axes_, rank_, size, reinterpret_cast<const std::byte*>(in),
+                                 reinterpret_cast<std::byte*>(out), streams)) {
+      return;
+    }
     if (rank_ > 1 && inner.from == 1 && inner.to == 1 && inner.extent * size <= short_run) {
       copy_short_rows(call, reinterpret_cast<const std::byte*>(in),
-                      reinterpret_cast<std::byte*>(out), size);
-    } else if (axes_[rank_ - 1].from == 1 || crossing < 0) {
-      copy_rows<A>(call, in, out);
-    } else {
-      copy_blocks<A>(call, in, out, crossing);
+                      reinterpret_cast<std::byte*>(out), size, streams);
+      return;
     }
+    if constexpr (Transposes) {
+      const int crossing = contiguous_input();
+      if (inner.from != 1 && crossing >= 0) return copy_blocks<A>(call, in, out, crossing, streams);
+    }
+    copy_rows<A>(call, in, out, streams);
   }
 
  private:
-  struct Axis {
-    std::int64_t extent;
-    std::int64_t from;
-    std::int64_t to;
-  };
+  using Axis = CopyAxis;
+
+  /// An input that repeats takes little room in the cache, which leaves more to the result.
+  bool is_streamed() const {
+    const std::int64_t repeats = size_ / read_;
+    return result_bytes_ + result_bytes_ / repeats >= 2 * streamed_bytes;
+  }
 
   /// The axis along which the input is contiguous; -1 if there is none.
   int contiguous_input() const {
@@ -74,17 +120,11 @@ class StridedCopy {
   }
 
   template <class A, class T>
-  void copy_row(const Axis& axis, std::int64_t count, const T* in, T* out) const {
+  static void copy_row(const Axis& axis, std::int64_t count, const T* in, T* out, bool streams) {
     constexpr std::int64_t few = 8;  // for fewer, memcpy is not worth its call
     if (axis.from == 1 && axis.to == 1 && count > few) {
-      copy_run(in, count, out, streams_);
+      copy_run(in, count, out, streams);
       return;
-    }
-    if constexpr (sizeof(T) <= 8) {
-      if (axis.from == -1 && axis.to == 1 && count > few) {
-        reverse_row(in, count, out, streams_);
-        return;
-      }
     }
     if constexpr (sizeof(T) <= 8) {
       if (axis.to == 1 && count > few) {
@@ -93,113 +133,87 @@ class StridedCopy {
         if (axis.from == 4) return copy_every<4>(in, count, out);
       }
     }
+    if (axis.from == 0 && axis.to == 1 && count > few) {
+      constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+      Filling(in, size).fill(reinterpret_cast<std::byte*>(out), count * size);
+      return;
+    }
     for (std::int64_t i = 0; i < count; ++i) out[i * axis.to] = in[i * axis.from];
   }
-  /// (A loop that compilers turn into shuffles.)
-  template <int Step, class T>
-  static void copy_every(const T* in, std::int64_t count, T* __restrict out) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      BitsOf<T> x;
-      std::memcpy(&x, in + i * Step, sizeof x);
-      std::memcpy(out + i, &x, sizeof x);
-    }
-  }
-
   /// Copies rows of few elements of `size` bytes, as many at a time as the axis outside has.
   void copy_short_rows(const KernelCall& call, const std::byte* in, std::byte* out,
-                       std::int64_t size) const {
+                       std::int64_t size, bool streams) const {
     const std::int64_t length = axes_[rank_ - 1].extent;
     const Axis& along = axes_[rank_ - 2];
     const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / length);
     parallel(call, size_ / length, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end;) {
-        const std::int64_t first = row % along.extent;
+      AxesPosition at(axes_, rank_ - 2, begin / along.extent);
+      std::int64_t first = begin % along.extent;
+      for (std::int64_t row = begin; row < end; at.advance(), first = 0) {
         const std::int64_t count = std::min(end - row, along.extent - first);
-        std::int64_t from = first * along.from;
-        std::int64_t to = first * along.to;
-        std::int64_t rest = row / along.extent;
-        for (int i = rank_ - 3; i >= 0; --i) {
-          from += rest % axes_[i].extent * axes_[i].from;
-          to += rest % axes_[i].extent * axes_[i].to;
-          rest /= axes_[i].extent;
-        }
+        const std::int64_t from = at.from() + first * along.from;
+        const std::int64_t to = at.to() + first * along.to;
         copy_short_runs({in + from * size, along.from * size}, {out + to * size, along.to * size},
-                        count, length * size, streams_);
+                        count, length * size, streams);
         row += count;
       }
-      if (streams_) end_streams();
+      if (streams) end_streams();
     });
   }
 
   /// Copies row by row along the innermost axis. Threads get equal numbers of elements, possibly
   /// parts of rows.
   template <class A, class T>
-  void copy_rows(const KernelCall& call, const T* in, T* out) const {
+  void copy_rows(const KernelCall& call, const T* in, T* out, bool streams) const {
     const Axis& inner = axes_[rank_ - 1];
     parallel(call, size_, chunk_size, [&](std::int64_t begin, std::int64_t end) {
-      std::int64_t index[max_rank + 1] = {};
-      std::int64_t rest = begin;
-      const T* source = in;
-      T* target = out;
-      for (int i = rank_ - 1; i >= 0; --i) {
-        index[i] = rest % axes_[i].extent;
-        rest /= axes_[i].extent;
-        if (i == rank_ - 1) continue;
-        source += index[i] * axes_[i].from;
-        target += index[i] * axes_[i].to;
-      }
-      std::int64_t first = index[rank_ - 1];
-      for (std::int64_t left = end - begin; left > 0;) {
+      AxesPosition at(axes_, rank_ - 1, begin / inner.extent);
+      std::int64_t first = begin % inner.extent;
+      for (std::int64_t left = end - begin; left > 0; at.advance(), first = 0) {
         const std::int64_t count = std::min(left, inner.extent - first);
-        copy_row<A>(inner, count, source + first * inner.from, target + first * inner.to);
+        copy_row<A>(inner, count, in + at.from() + first * inner.from,
+                    out + at.to() + first * inner.to, streams);
         left -= count;
-        first = 0;
-        for (int i = rank_ - 2; i >= 0; --i) {
-          source += axes_[i].from;
-          target += axes_[i].to;
-          if (++index[i] < axes_[i].extent) break;
-          source -= index[i] * axes_[i].from;
-          target -= index[i] * axes_[i].to;
-          index[i] = 0;
-        }
       }
-      if (streams_) end_streams();
+      if (streams) end_streams();
     });
   }
 
   /// For an output whose innermost axis is not the input's: transposes tiles of the two axes.
   template <class A, class T>
-  void copy_blocks(const KernelCall& call, const T* in, T* out, int crossing) const {
+  void copy_blocks(const KernelCall& call, const T* in, T* out, int crossing, bool streams) const {
     const Axis& across = axes_[crossing];
     const Axis& inner = axes_[rank_ - 1];
     const Tiles tiles = tiles_of<T>(across.extent, inner.extent);
     const std::int64_t size = tiles.columns.size * tiles.rows.size;
-    const std::int64_t planes = size_ / (across.extent * inner.extent);
+    Axis outer[max_rank + 1];
+    int count = 0;
     const T* last = in;
-    for (int i = 0; i < rank_; ++i) last += (axes_[i].extent - 1) * axes_[i].from;
-    parallel(call, planes * tiles.columns.count * tiles.rows.count,
-             std::max<std::int64_t>(1, chunk_size / size),
-             [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t tile = begin; tile < end; ++tile) {
-                 const T* source = in;
-                 T* target = out;
-                 std::int64_t rest = tile / tiles.rows.count;
-                 const std::int64_t c = rest % tiles.columns.count;
-                 rest /= tiles.columns.count;
-                 for (int i = rank_ - 2; i >= 0; --i) {
-                   if (i == crossing) continue;
-                   source += rest % axes_[i].extent * axes_[i].from;
-                   target += rest % axes_[i].extent * axes_[i].to;
-                   rest /= axes_[i].extent;
-                 }
-                 const std::int64_t r = tile % tiles.rows.count;
-                 source += c * tiles.columns.size + r * tiles.rows.size * inner.from;
-                 target += c * tiles.columns.size * across.to + r * tiles.rows.size;
-                 transpose_tile<T>({source, inner.from}, tiles.rows.of(r), tiles.columns.of(c),
-                                   {target, across.to}, last + 1 - source);
-               }
-               if (streams_) end_streams();
-             });
+    for (int i = 0; i < rank_; ++i) {
+      last += (axes_[i].extent - 1) * axes_[i].from;
+      if (i != crossing && i != rank_ - 1) outer[count++] = axes_[i];
+    }
+    const std::int64_t tiles_of_plane = tiles.columns.count * tiles.rows.count;
+    const std::int64_t planes = size_ / (across.extent * inner.extent);
+    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / size);
+    parallel(call, planes * tiles_of_plane, grain, [&](std::int64_t begin, std::int64_t end) {
+      AxesPosition at(outer, count, begin / tiles_of_plane);
+      std::int64_t c = begin % tiles_of_plane / tiles.rows.count;
+      std::int64_t r = begin % tiles.rows.count;
+      for (std::int64_t tile = begin; tile < end; ++tile) {
+        const T* const source =
+            in + at.from() + c * tiles.columns.size + r * tiles.rows.size * inner.from;
+        T* const target = out + at.to() + c * tiles.columns.size * across.to + r * tiles.rows.size;
+        transpose_tile<T>({source, inner.from}, tiles.rows.of(r), tiles.columns.of(c),
+                          {target, across.to}, last + 1 - source, streams);
+        if (++r < tiles.rows.count) continue;
+        r = 0;
+        if (++c < tiles.columns.count) continue;
+        c = 0;
+        at.advance();
+      }
+      if (streams) end_streams();
+    });
   }
 
   /// An axis in parts of `size`; the last one has the rest.
@@ -229,10 +243,10 @@ class StridedCopy {
     }
   }
   template <class T>
-  void transpose_tile(const Matrix<const T>& from, std::int64_t rows, std::int64_t columns,
-                      const Matrix<T>& to, std::int64_t readable) const {
+  static void transpose_tile(const Matrix<const T>& from, std::int64_t rows, std::int64_t columns,
+                             const Matrix<T>& to, std::int64_t readable, bool streams) {
     if constexpr (sizeof(T) <= 8) {
-      TransposeBlocks<T>::run(from, rows, columns, to, readable, streams_);
+      TransposeBlocks<T>::run(from, rows, columns, to, readable, streams);
     } else {
       transpose_elements<T>(from, rows, columns, to);
     }
@@ -241,7 +255,8 @@ class StridedCopy {
   Axis axes_[max_rank + 1] = {};
   int rank_ = 0;
   std::int64_t size_ = 1;
-  bool streams_;
+  std::int64_t read_ = 1;  ///< elements of the input
+  std::int64_t result_bytes_;
 };
 
 /// The strides of a contiguous tensor.

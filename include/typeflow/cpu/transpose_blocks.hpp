@@ -121,6 +121,32 @@ struct Matrix {
   T* place(std::int64_t row, std::int64_t column) const { return at + row * pitch + column; }
 };
 
+/// to[i * Rows + r] := from[r][i]. (A loop that compilers turn into shuffles.)
+template <int Rows, class T>
+void interleave_rows(const T* const (&from)[Rows], std::int64_t count, T* __restrict to) {
+  const T* row[Rows];
+  for (int r = 0; r < Rows; ++r) row[r] = from[r];
+  for (std::int64_t i = 0; i < count; ++i) {
+    [&]<int... r>(std::integer_sequence<int, r...>) TYPEFLOW_INLINE_LAMBDA {
+      const auto copy = [&](int k) TYPEFLOW_INLINE_LAMBDA {
+        BitsOf<T> x;
+        std::memcpy(&x, row[k] + i, sizeof x);
+        std::memcpy(to + i * Rows + k, &x, sizeof x);
+      };
+      (copy(r), ...);
+    }(std::make_integer_sequence<int, Rows>{});
+  }
+}
+/// to[i] := in[i * Step]. (Such a loop, too.)
+template <int Step, class T>
+void copy_every(const T* in, std::int64_t count, T* __restrict to) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    BitsOf<T> x;
+    std::memcpy(&x, in + i * Step, sizeof x);
+    std::memcpy(to + i, &x, sizeof x);
+  }
+}
+
 /// to[c][r] := from[r][c], one by one.
 template <class T>
 void transpose_elements(const Matrix<const T>& from, std::int64_t rows, std::int64_t columns,
@@ -159,6 +185,10 @@ class TransposeBlocks {
   /// they are of this part or not. With `streams`, end_streams() must follow.
   static void run(const Matrix<const T>& from, std::int64_t rows, std::int64_t columns,
                   const Matrix<T>& to, std::int64_t readable, bool streams) {
+    if (has_shuffles && sizeof(T) <= 2 && std::min(rows, columns) <= 4 &&
+        shuffle(from, rows, columns, to)) {
+      return;
+    }
     if (rows >= N && columns >= N) {
       constexpr std::int64_t page = 4096 / sizeof(T);
       const bool fits = rows <= tile + W && columns <= tile + W;
@@ -274,6 +304,39 @@ class TransposeBlocks {
         store(load<R>(from.place(r, c), from.pitch), {to.place(c, r), to.pitch}, N);
       }
     }
+  }
+
+#if defined(__SSSE3__)
+  static constexpr bool has_shuffles = true;
+#else
+  static constexpr bool has_shuffles = false;
+#endif
+  /// Two to four rows or columns of small elements that lie side by side; false for others.
+  static bool shuffle(const Matrix<const T>& from, std::int64_t rows, std::int64_t columns,
+                      const Matrix<T>& to) {
+    if (columns >= N && to.pitch == rows) {
+      if (rows == 2) return interleave<2>(from, columns, to.at);
+      if (rows == 3) return interleave<3>(from, columns, to.at);
+      if (rows == 4) return interleave<4>(from, columns, to.at);
+    }
+    if (rows >= N && from.pitch == columns) {
+      if (columns == 2) return separate<2>(from.at, rows, to);
+      if (columns == 3) return separate<3>(from.at, rows, to);
+      if (columns == 4) return separate<4>(from.at, rows, to);
+    }
+    return false;
+  }
+  template <int Rows>
+  static bool interleave(const Matrix<const T>& from, std::int64_t columns, T* to) {
+    const T* row[Rows];
+    for (int r = 0; r < Rows; ++r) row[r] = from.place(r, 0);
+    interleave_rows<Rows>(row, columns, to);
+    return true;
+  }
+  template <int Columns>
+  static bool separate(const T* from, std::int64_t rows, const Matrix<T>& to) {
+    for (int c = 0; c < Columns; ++c) copy_every<Columns>(from + c, rows, to.place(c, 0));
+    return true;
   }
 
   /// Fewer columns than a lane has: loads read beyond them.

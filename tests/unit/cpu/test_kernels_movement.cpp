@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "typeflow/cpu/ops/reverse_sequence.hpp"
 #include "typeflow/typeflow.hpp"
 
 #include "support/moving_kernels.hpp"
@@ -199,4 +200,217 @@ TEST_CASE("axes are reversed") {
   check_reverse({4100, 513}, 2, tf::DType::float64);
   check_reverse({1023, 4100}, 2, tf::DType::float32);
   check_reverse({4096, 4111}, 3, tf::DType::uint8);
+}
+
+/// A copy along these axes, as kernels make it; in elements from the first of the smallest place.
+void check_copy(const std::vector<CopyAxis>& axes, tf::DType type) {
+  const std::int64_t size = tf::size_of(type);
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t end = 0;
+  for (const CopyAxis& axis : axes) {
+    const std::int64_t along = (axis.extent - 1) * axis.from;
+    (along < 0 ? first : last) += along;
+    end += (axis.extent - 1) * axis.to;
+  }
+  static std::mt19937 random(5);
+  std::vector<std::uint8_t> in(static_cast<std::size_t>((last - first + 1) * size));
+  for (std::uint8_t& byte : in) byte = static_cast<std::uint8_t>(random());
+  constexpr std::int64_t border = 64;
+  const std::int64_t bytes = (end + 1) * size + 2 * border;
+  std::vector<std::uint8_t> expected(static_cast<std::size_t>(bytes), 0xa5);
+  std::int64_t count = 1;
+  for (const CopyAxis& axis : axes) count *= axis.extent;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t from = -first;
+    std::int64_t to = 0;
+    std::int64_t rest = i;
+    for (std::size_t k = axes.size(); k-- > 0;) {
+      from += rest % axes[k].extent * axes[k].from;
+      to += rest % axes[k].extent * axes[k].to;
+      rest /= axes[k].extent;
+    }
+    std::memcpy(expected.data() + border + to * size, in.data() + from * size,
+                static_cast<std::size_t>(size));
+  }
+  Backwards executor;
+  for (tf::Stream* stream :
+       {static_cast<tf::Stream*>(nullptr), static_cast<tf::Stream*>(&executor)}) {
+    std::vector<std::uint8_t> out(static_cast<std::size_t>(bytes), 0xa5);
+    const std::int64_t extents[] = {end + 1};
+    StridedCopy copy(Tensor{out.data() + border, type, extents});
+    for (const CopyAxis& axis : axes) copy.add_axis(axis.extent, axis.from, axis.to);
+    const tf::KernelCall call{nullptr, nullptr, nullptr, nullptr, stream, {}};
+    visit_size(type, [&]<class T>(T) {
+      copy.run<DefaultArch>(call, reinterpret_cast<const T*>(in.data()) - first,
+                            reinterpret_cast<T*>(out.data() + border));
+    });
+    std::string text;
+    for (const CopyAxis& axis : axes) {
+      text += ' ' + std::to_string(axis.extent) + ':' + std::to_string(axis.from) + ':' +
+              std::to_string(axis.to);
+    }
+    CHECK_MESSAGE(out == expected, "elements of " << size << " bytes, axes" << text);
+  }
+}
+
+TEST_CASE("small blocks are copied in any order, repeated, and to places with gaps") {
+  std::mt19937 random(11);
+  constexpr std::int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 10, 16, 33, 64};
+  for (int i = 0; i < 1500; ++i) {
+    // The input's axes lie in some order, forwards or backwards, and some repeat.
+    std::vector<CopyAxis> axes;
+    std::int64_t size = 1;
+    const std::size_t rank = 1 + random() % 4;
+    while (axes.size() < rank) {
+      const std::int64_t extent = extents[random() % std::size(extents)];
+      if (size * extent > 4000) break;
+      size *= extent;
+      axes.push_back({extent, 0, 0});
+    }
+    axes.insert(axes.begin(), {1 + static_cast<std::int64_t>(random() % 130), 0, 0});
+    std::int64_t to = 1;
+    for (std::size_t k = axes.size(); k-- > 0;) {
+      axes[k].to = to;
+      to = to * axes[k].extent + (k == 1 && random() % 4 == 0 ? 3 : 0);
+    }
+    std::vector<std::size_t> order(axes.size());
+    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+    if (random() % 2 == 0) std::shuffle(order.begin() + 1, order.end(), random);
+    std::int64_t from = 1;
+    for (std::size_t k = order.size(); k-- > 0;) {
+      CopyAxis& axis = axes[order[k]];
+      if (random() % 5 == 0) continue;
+      axis.from = random() % 4 == 0 ? -from : from;
+      from *= axis.extent;
+      if (random() % 4 == 0) from += 1 + static_cast<std::int64_t>(random() % 3);
+    }
+    check_copy(axes, element_types[random() % std::size(element_types)]);
+  }
+}
+
+TEST_CASE("one element, and rows of every length, are repeated") {
+  for (const tf::DType type : element_types) {
+    for (std::int64_t n = 1; n <= 140; ++n) {
+      check_copy({{1000, 0, 1}}, type);
+      check_copy({{40, 1, n}, {n, 0, 1}}, type);
+      check_copy({{20, n, 3 * n}, {3, 0, n}, {n, 1, 1}}, type);
+      check_copy({{60, 0, n}, {n, 1, 1}}, type);
+    }
+  }
+}
+
+/// Two numbers for each axis: how many elements of padding are in front and behind.
+void check_pad(const std::vector<std::int64_t>& extents, const std::vector<std::int64_t>& amounts,
+               tf::DType type) {
+  const auto size = static_cast<std::size_t>(tf::size_of(type));
+  tf::ops::Pad op{};
+  std::vector<std::int64_t> result;
+  std::int64_t count = 1;
+  std::size_t elements = 1;
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    op.begin[i] = static_cast<std::int32_t>(amounts[2 * i]);
+    op.step[i] = 1;
+    result.push_back(amounts[2 * i] + extents[i] + amounts[2 * i + 1]);
+    count *= result[i];
+    elements *= static_cast<std::size_t>(extents[i]);
+  }
+  static std::mt19937 random(9);
+  std::vector<std::uint8_t> in(elements * size);
+  for (std::uint8_t& byte : in) byte = static_cast<std::uint8_t>(random());
+  std::uint8_t value[16];
+  for (std::uint8_t& byte : value) byte = static_cast<std::uint8_t>(random());
+  constexpr std::size_t border = 64;
+  const auto bytes = static_cast<std::size_t>(count) * size;
+  std::vector<std::uint8_t> expected(bytes + 2 * border, 0xa5);
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t from = 0;
+    std::int64_t stride = 1;
+    std::int64_t rest = i;
+    bool inside = true;
+    for (std::size_t k = extents.size(); k-- > 0;) {
+      const std::int64_t at = rest % result[k] - amounts[2 * k];
+      inside = inside && at >= 0 && at < extents[k];
+      from += at * stride;
+      stride *= extents[k];
+      rest /= result[k];
+    }
+    std::memcpy(expected.data() + border + static_cast<std::size_t>(i) * size,
+                inside ? in.data() + static_cast<std::size_t>(from) * size : value, size);
+  }
+  const std::vector<std::int64_t> none;
+  const Tensor operands[] = {{in.data(), type, extents}, {value, type, none}};
+  Backwards executor;
+  for (tf::Stream* stream :
+       {static_cast<tf::Stream*>(nullptr), static_cast<tf::Stream*>(&executor)}) {
+    std::vector<std::uint8_t> out(bytes + 2 * border, 0xa5);
+    const Tensor y{out.data() + border, type, result};
+    const tf::KernelCall call{nullptr, nullptr, nullptr, nullptr, stream, {}};
+    kernel_of<tf::ops::Pad>::run<DefaultArch>(op, operands, &y, call);
+    CHECK_MESSAGE(out == expected, "elements of " << size << " bytes, the last axis of "
+                                                  << extents.back() << " elements");
+  }
+}
+
+TEST_CASE("rows of every length are padded") {
+  for (const tf::DType type : element_types) {
+    for (std::int64_t n = 1; n <= 70; ++n) {
+      check_pad({50, n}, {0, 0, 0, 1}, type);
+      check_pad({50, n}, {0, 0, 2, n % 5}, type);
+      check_pad({7, 9, n}, {0, 0, 1, 2, 3, 0}, type);
+      check_pad({3, 5, n, 3}, {1, 0, 2, 1, 1, 1, 0, 0}, type);
+    }
+    check_pad({70000, 3}, {0, 0, 0, 1}, type);  // several tasks
+    check_pad({30, 20, 20}, {0, 0, 1, 1, 1, 1}, type);
+    check_pad({4, 60, 300}, {0, 0, 2, 2, 7, 5}, type);
+    check_pad({0, 5}, {2, 2, 1, 1}, type);
+  }
+  check_pad({1100000, 3}, {0, 0, 1, 0}, tf::DType::float32);  // streamed
+}
+
+TEST_CASE("the first elements of rows are reversed") {
+  for (const tf::DType type : element_types) {
+    const auto size = static_cast<std::size_t>(tf::size_of(type));
+    for (const std::int64_t inner : {1, 3, 40, 200}) {
+      for (const std::int64_t extent : {1, 7, 64, 65, 130}) {
+        constexpr std::int64_t batch = 5;
+        const std::size_t piece = static_cast<std::size_t>(inner) * size;
+        std::vector<std::uint8_t> in(2 * static_cast<std::size_t>(batch * extent) * piece);
+        static std::mt19937 random(2);
+        for (std::uint8_t& byte : in) byte = static_cast<std::uint8_t>(random());
+        std::int32_t lengths[batch];
+        for (std::int32_t& n : lengths) {
+          n = static_cast<std::int32_t>(random() % static_cast<unsigned>(extent + 1));
+        }
+        lengths[0] = 0;
+        lengths[1] = static_cast<std::int32_t>(extent);
+        std::vector<std::uint8_t> expected(in.size());
+        for (std::int64_t row = 0; row < 2 * batch; ++row) {
+          for (std::int64_t i = 0; i < extent; ++i) {
+            const std::int64_t n = lengths[row % batch];
+            const std::int64_t from = row * extent + (i < n ? n - 1 - i : i);
+            std::memcpy(expected.data() + static_cast<std::size_t>(row * extent + i) * piece,
+                        in.data() + static_cast<std::size_t>(from) * piece, piece);
+          }
+        }
+        const std::vector<std::int64_t> extents{2, batch, extent, inner};
+        const std::vector<std::int64_t> of_lengths{batch};
+        const Tensor operands[] = {{in.data(), type, extents},
+                                   {lengths, tf::DType::int32, of_lengths}};
+        tf::ops::ReverseSequence op{};
+        op.sequence_axis = 2;
+        op.batch_axis = 1;
+        Backwards executor;
+        for (tf::Stream* stream :
+             {static_cast<tf::Stream*>(nullptr), static_cast<tf::Stream*>(&executor)}) {
+          std::vector<std::uint8_t> out(in.size());
+          const Tensor y{out.data(), type, extents};
+          const tf::KernelCall call{nullptr, nullptr, nullptr, nullptr, stream, {}};
+          kernel_of<tf::ops::ReverseSequence>::run<DefaultArch>(op, operands, &y, call);
+          CHECK_MESSAGE(out == expected,
+                        "elements of " << size << " bytes, " << extent << " of " << inner);
+        }
+      }
+    }
+  }
 }

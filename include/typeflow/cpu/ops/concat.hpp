@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "typeflow/cpu/strided_copy.hpp"
-#include "typeflow/cpu/tile.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -121,25 +120,13 @@ struct kernel_of<ops::Concat> {
       T* const to = static_cast<T*>(out.data);
       for (std::int64_t row = first; row < last; row += block) {
         const std::int64_t count = std::min(block, last - row);
-        interleave_rows<Parts>(in, row, count, streams ? part : to + row * Parts);
+        const T* from[Parts];
+        for (int k = 0; k < Parts; ++k) from[k] = static_cast<const T*>(in[k].data) + row;
+        interleave_rows<Parts>(from, count, streams ? part : to + row * Parts);
         if (streams) copy_run(part, count * Parts, to + row * Parts, true);
       }
       if (streams) end_streams();
     });
-  }
-  /// (A loop that compilers turn into shuffles.)
-  template <int Parts, class T>
-  static void interleave_rows(const Tensor* in, std::int64_t row, std::int64_t count, T* out) {
-    const T* from[Parts];
-    for (int k = 0; k < Parts; ++k) from[k] = static_cast<const T*>(in[k].data) + row;
-    T* __restrict const to = out;
-    for (std::int64_t i = 0; i < count; ++i) {
-      unrolled<Parts>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
-        BitsOf<T> x;
-        std::memcpy(&x, from[k] + i, sizeof x);
-        std::memcpy(to + i * Parts + k, &x, sizeof x);
-      });
-    }
   }
 };
 

@@ -92,13 +92,20 @@ struct kernel_of<ops::Gather> {
     const auto* const indices = static_cast<const I*>(in[1].data);
     const std::int64_t slices = loops.shared * loops.middle * loops.count;
     parallel(call, slices, 4 * chunk_size / Size, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t count = 0; begin < end; begin += count) {
-        const std::int64_t outer = begin / loops.count;
-        const std::int64_t first = begin % loops.count;
+      std::int64_t first = begin % loops.count;
+      const std::int64_t outer = begin / loops.count;
+      const auto* from = x + outer * loops.extent * Size;
+      const auto* index = indices + outer / loops.middle * loops.count;
+      std::int64_t middle = outer % loops.middle;
+      for (std::int64_t count = 0; begin < end; begin += count, first = 0) {
         count = std::min(end - begin, loops.count - first);
-        gather_elements<Size>(x + outer * loops.extent * Size,
-                              indices + outer / loops.middle * loops.count + first, count,
+        gather_elements<Size>(from, index + first, count,
                               static_cast<std::byte*>(out->data) + begin * Size);
+        from += loops.extent * Size;
+        if (++middle == loops.middle) {
+          middle = 0;
+          index += loops.count;
+        }
       }
     });
   }

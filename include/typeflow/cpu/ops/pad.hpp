@@ -8,14 +8,16 @@
 #include <cstdint>
 
 #include "typeflow/cpu/custom.hpp"
+#include "typeflow/cpu/pattern_copy.hpp"
 #include "typeflow/cpu/stream.hpp"
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/ops/shape/shape_ops.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-/// Writes the result row by row: the elements before the window, the window's row unless it is
-/// there already, the elements behind it.
+/// Short rows are copied by a pattern that has their padding. Otherwise writes the result row by
+/// row: the elements before the window, the window's row unless it is there already, the elements
+/// behind it.
 template <>
 struct kernel_of<ops::Pad> {
   template <class A>
@@ -26,6 +28,7 @@ struct kernel_of<ops::Pad> {
       rows.add_axis(
           {out->extents[i], window[i], op.offset(static_cast<int>(i), window), op.step[i]});
     }
+    if (fill_pattern(call, rows, in, *out)) return;
     visit_size(in->dtype, [&]<class T>(T) {
       fill<A>(call, rows, static_cast<const T*>(in[0].data), *static_cast<const T*>(in[1].data),
               static_cast<T*>(out->data));
@@ -60,6 +63,28 @@ struct kernel_of<ops::Pad> {
       }
     }
   };
+
+  static bool fill_pattern(const KernelCall& call, const Rows& rows, const Tensor* in,
+                           const Tensor& out) {
+    constexpr std::int64_t long_row = 1024;  // bytes
+    const std::int64_t size = size_of(out.dtype);
+    if (rows.rank == 0 || in->data == out.data || in->size() == 0) return false;
+    if (rows.axis[rows.rank - 1].extent * size > long_row) return false;
+    CopyAxis axes[max_rank + 1];
+    std::int64_t from = 1;
+    std::int64_t to = 1;
+    for (int i = rows.rank - 1; i >= 0; --i) {
+      const Axis& axis = rows.axis[i];
+      const std::int64_t end = axis.begin + axis.window;
+      if (axis.step != 1 || axis.begin < 0 || end > axis.extent) return false;
+      axes[i] = {axis.extent, from, to, axis.begin, end};
+      from *= axis.window;
+      to *= axis.extent;
+    }
+    return copy_pattern(call, axes, rows.rank, size, static_cast<const std::byte*>(in->data),
+                        static_cast<std::byte*>(out.data), to * size >= streamed_bytes,
+                        Filling(in[1].data, size));
+  }
 
   template <class A, class T>
   static void fill(const KernelCall& call, const Rows& rows, const T* in, T value, T* out) {

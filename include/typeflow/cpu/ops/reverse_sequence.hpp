@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/short_runs.hpp"
+#include "typeflow/cpu/transpose_blocks.hpp"
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/ops/shape/reverse_sequence.hpp"
 
@@ -52,6 +54,18 @@ struct kernel_of<ops::ReverseSequence> {
     auto* const to = static_cast<std::byte*>(y.data);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / size);
     visit_bytes(size, [&](auto bytes) {
+      if (axis == last) {  // sequences one after the other
+        const std::int64_t rows = pieces / extent;
+        const std::int64_t rows_of_one = stride / extent;
+        const std::int64_t least = std::max<std::int64_t>(1, grain / extent);
+        return parallel(call, rows, least, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            const auto length = static_cast<std::int64_t>(lengths[row / rows_of_one % batch_size]);
+            const std::int64_t at = row * extent * bytes;
+            reverse_row(from + at, extent, length, bytes, to + at);
+          }
+        });
+      }
       parallel(call, pieces, grain, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           const std::int64_t place = i / step % extent;
@@ -62,6 +76,38 @@ struct kernel_of<ops::ReverseSequence> {
         }
       });
     });
+  }
+  /// `extent` pieces of some bytes, of which the first `length` are reversed. (Compilers turn the
+  /// loop over pieces of one element into shuffles.)
+  template <class Size>
+  static void reverse_row(const std::byte* from, std::int64_t extent, std::int64_t length,
+                          Size size, std::byte* __restrict to) {
+    const auto bytes = static_cast<std::size_t>(size);
+    const std::byte* const last = from + (length - 1) * size;
+    if constexpr (std::is_same_v<Size, std::int64_t>) {
+      copy_short_or_long(last, length, size, to);
+    } else {
+      using T = BitsOf<Bytes<static_cast<int>(size)>>;
+      if constexpr (sizeof(T) == size) {
+        for (std::int64_t i = 0; i < length; ++i) {
+          T x;
+          std::memcpy(&x, last - i * size, bytes);
+          std::memcpy(to + i * size, &x, bytes);
+        }
+      } else {
+        for (std::int64_t i = 0; i < length; ++i)
+          std::memcpy(to + i * size, last - i * size, bytes);
+      }
+    }
+    const auto rest = static_cast<std::size_t>((extent - length) * size);
+    std::memcpy(to + length * size, from + length * size, rest);
+  }
+  static void copy_short_or_long(const std::byte* last, std::int64_t length, std::int64_t size,
+                                 std::byte* to) {
+    if (size <= short_run) return copy_short_runs({last, -size}, {to, size}, length, size);
+    for (std::int64_t i = 0; i < length; ++i) {
+      std::memcpy(to + i * size, last - i * size, static_cast<std::size_t>(size));
+    }
   }
 };
 

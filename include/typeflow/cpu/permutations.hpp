@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Registers of bytes or words that are made of any units of one or two registers in memory, and of
+// padding (cpu/pattern_copy.hpp).
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "typeflow/cpu/xsimd.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+/// A number of 1 to 16 bytes, for padding.
+class Filling {
+ public:
+  Filling() = default;
+  Filling(const void* number, std::int64_t size) {
+    for (std::int64_t i = 0; i < width; i += size) {
+      std::memcpy(byte_ + i, number, static_cast<std::size_t>(size));
+    }
+  }
+  /// Writes whole numbers.
+  void fill(std::byte* to, std::int64_t bytes) const {
+    const Filling all = *this;  // which `to` is no part of
+    for (; bytes >= width; bytes -= width, to += width) std::memcpy(to, all.byte_, width);
+    std::memcpy(to, all.byte_, static_cast<std::size_t>(bytes));
+  }
+  std::byte byte(std::int64_t i) const { return byte_[i % width]; }
+
+ private:
+  static constexpr std::int64_t width = 64;
+  std::byte byte_[width] = {};
+};
+
+// A register type loads a window of two registers' size, or of one, and permutes its units: lane i
+// of the result is unit index[i]. pad() puts bytes of `filling` where those of `mask` are set.
+
+#if defined(__AVX512BW__)
+/// 64 bytes in units of four.
+struct WordPermutation {
+  static constexpr int width = 64;
+  using Unit = std::uint32_t;
+  template <bool Two>
+  TYPEFLOW_INLINE static __m512i take(const void* from, const void* index) {
+    const __m512i order = _mm512_load_si512(index);
+    const __m512i low = _mm512_loadu_si512(from);
+    if constexpr (Two) {
+      const __m512i high = _mm512_loadu_si512(static_cast<const std::byte*>(from) + width);
+      return _mm512_permutex2var_epi32(low, order, high);
+    } else {
+      return _mm512_permutexvar_epi32(order, low);
+    }
+  }
+  TYPEFLOW_INLINE static __m512i pad(__m512i x, const void* filling, const void* mask) {
+    const __m512i all = _mm512_andnot_si512(_mm512_load_si512(mask), x);
+    return _mm512_or_si512(all, _mm512_load_si512(filling));
+  }
+  TYPEFLOW_INLINE static void store(std::byte* to, __m512i x) { _mm512_storeu_si512(to, x); }
+  TYPEFLOW_INLINE static void stream(std::byte* to, __m512i x) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), x);
+  }
+};
+#endif
+
+#if defined(__AVX512VBMI__)
+/// 64 bytes.
+struct BytePermutation : WordPermutation {
+  using Unit = std::uint8_t;
+  template <bool Two>
+  TYPEFLOW_INLINE static __m512i take(const void* from, const void* index) {
+    const __m512i order = _mm512_load_si512(index);
+    const __m512i low = _mm512_loadu_si512(from);
+    if constexpr (Two) {
+      const __m512i high = _mm512_loadu_si512(static_cast<const std::byte*>(from) + width);
+      return _mm512_permutex2var_epi8(low, order, high);
+    } else {
+      return _mm512_permutexvar_epi8(order, low);
+    }
+  }
+};
+#elif defined(__SSSE3__)
+/// 16 bytes.
+struct BytePermutation {
+  static constexpr int width = 16;
+  using Unit = std::uint8_t;
+  template <bool Two>
+  TYPEFLOW_INLINE static __m128i take(const void* from, const void* index) {
+    const auto* const at = static_cast<const __m128i*>(from);
+    const __m128i order = _mm_load_si128(static_cast<const __m128i*>(index));
+    const __m128i low = _mm_loadu_si128(at);
+    if constexpr (Two) {
+      // Of an index byte whose upper bit is set, a shuffle makes zero.
+      const __m128i of_low = _mm_add_epi8(order, _mm_set1_epi8(0x70));
+      const __m128i of_high = _mm_sub_epi8(order, _mm_set1_epi8(16));
+      return _mm_or_si128(_mm_shuffle_epi8(low, of_low),
+                          _mm_shuffle_epi8(_mm_loadu_si128(at + 1), of_high));
+    } else {
+      return _mm_shuffle_epi8(low, order);
+    }
+  }
+  TYPEFLOW_INLINE static __m128i pad(__m128i x, const void* filling, const void* mask) {
+    const __m128i all = _mm_andnot_si128(_mm_load_si128(static_cast<const __m128i*>(mask)), x);
+    return _mm_or_si128(all, _mm_load_si128(static_cast<const __m128i*>(filling)));
+  }
+  TYPEFLOW_INLINE static void store(std::byte* to, __m128i x) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), x);
+  }
+  TYPEFLOW_INLINE static void stream(std::byte* to, __m128i x) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to), x);
+  }
+};
+#endif
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
