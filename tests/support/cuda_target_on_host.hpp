@@ -193,12 +193,27 @@ class CudaOnHost {
               ++get().pinned_allocations;
               *data = ::operator new(bytes);
               std::memset(*data, 0xcd, bytes);
+              const std::lock_guard lock(get().mutex_);
+              get().pinned_[static_cast<const std::byte*>(*data)] = bytes;
               return cudaSuccess;
             },
         .release_pinned =
             [](void* data) {
+              {
+                const std::lock_guard lock(get().mutex_);
+                get().pinned_.erase(static_cast<const std::byte*>(data));
+              }
               ::operator delete(data);
               return cudaSuccess;
+            },
+        .is_pinned =
+            [](const void* data) {
+              const auto* const byte = static_cast<const std::byte*>(data);
+              const std::lock_guard lock(get().mutex_);
+              const auto after = get().pinned_.upper_bound(byte);
+              if (after == get().pinned_.begin()) return false;
+              const auto& [first, size] = *std::prev(after);
+              return byte < first + size;
             },
         .copy = [](void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                    cudaStream_t stream) { return get().copy(to, from, bytes, kind, stream); },
@@ -578,6 +593,7 @@ class CudaOnHost {
   int accesses_[most_devices] = {};
   std::map<std::size_t, std::size_t> free_;
   std::map<std::size_t, std::size_t> used_;
+  std::map<const std::byte*, std::size_t> pinned_;
   std::map<std::size_t, std::size_t> asked_;  // the bytes of those in use, without what is added
 };
 
