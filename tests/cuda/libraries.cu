@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Products and systems by NVIDIA's libraries and by typeflow's kernels, in one program. Without a
-// GPU the processor computes both.
+// Products and systems by NVIDIA's libraries and by typeflow's kernels, and sums at indices with
+// and without sorting, in one program. Without a GPU the processor computes all.
 
 #include <typeflow/cuda.hpp>
 #include <typeflow/cuda/libraries.hpp>
 #include <typeflow/typeflow.hpp>
+
+#include <typeflow/cuda/atomic_sums.hpp>
 
 #if __has_include(<cudnn.h>)
 #include <typeflow/cuda/cudnn.hpp>  // compiles
@@ -17,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <vector>
 
@@ -29,6 +32,21 @@ constexpr void layer(tf::Graph& g) {
   auto w = tf::placeholder<float, 300, 200>(g, "w");
   auto bias = tf::placeholder<float, 200>(g, "bias");
   relu(matmul(x, w) + bias).named("y");
+}
+
+constexpr void embedding(tf::Graph& g) {
+  auto table = tf::variable<float, 50, 6>(g, "table", tf::normal(0, 1));
+  auto words = tf::placeholder<std::int32_t, tf::batch>(g, "words");
+  tf::gradients(sum(square(gather(table, words))), table).named("slope");
+}
+template <class Target>
+std::vector<float> slope_of_embedding() {
+  std::vector<std::int32_t> words(1000);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::int32_t>(i * i % 47);
+  tf::Variables variables;
+  tf::Session<embedding, tf::training, Target> session(variables, {.seed = 1});
+  const auto slope = session.template run<"slope">(tf::feed<"words">(words));
+  return {slope.begin(), slope.end()};
 }
 
 #if __has_include(<cusolverDn.h>)
@@ -83,9 +101,16 @@ int main() {
   for (std::size_t i = 0; i < own.size(); ++i) {
     most = std::max(most, static_cast<double>(std::abs(own[i] - theirs[i])));
   }
+  using Atomic = tf::BasicCudaTarget<tf::Precision::exact, tf::AtomicSums<>>;
+  const std::vector<float> sorted = slope_of_embedding<tf::CudaTarget>();
+  const std::vector<float> atomic = slope_of_embedding<Atomic>();
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    most = std::max(most, static_cast<double>(std::abs(sorted[i] - atomic[i])));
+  }
   const double error = error_of_solution();
+  const bool agree =
+      own.size() == 70 * 200 && atomic.size() == 50 * 6 && most < 1e-3 && error < 1e-4;
   std::printf("the largest difference is %g, a solution's error %g: %s\n", most, error,
-              own.size() == 70 * 200 && most < 1e-3 && error < 1e-4 ? "both know the products"
-                                                                    : "they differ");
+              agree ? "both know the products" : "they differ");
   return 0;
 }

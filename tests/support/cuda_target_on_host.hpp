@@ -9,8 +9,8 @@
 // released too early gives wrong ones. A graph's nodes are done in an order that is shuffled anew
 // each time, as far as their dependencies allow it.
 //
-// Memory of the pretended GPUs can be accessed only while a call works on it. If the host touches
-// it in between, or a kernel touches memory of the host, the program ends.
+// Memory of a pretended GPU can be accessed only while a call works on it. If the host touches it
+// in between, or a kernel touches memory of the host or of another GPU, the program ends.
 
 #if defined(__CUDACC__)
 #include "support/cuda_target_on_gpu.hpp"
@@ -45,6 +45,7 @@
 struct CudaStreamOnHost {
   using Work = std::function<cudaError_t()>;
 
+  int device = 0;
   std::deque<Work> work;
   std::uint64_t given = 0;
   std::uint64_t done = 0;
@@ -54,6 +55,7 @@ struct CudaStreamOnHost {
 };
 /// A point in a stream.
 struct CudaEventOnHost {
+  int device = 0;
   CudaStreamOnHost* stream = nullptr;
   std::uint64_t after = 0;
 };
@@ -105,7 +107,11 @@ class CudaOnHost {
               return *count > 0 ? cudaSuccess : cudaErrorInvalidValue;
             },
         .use_device =
-            [](int device) { return device < get().devices ? cudaSuccess : cudaErrorInvalidValue; },
+            [](int device) {
+              if (device >= get().devices) return cudaErrorInvalidValue;
+              used_device = device;
+              return cudaSuccess;
+            },
         .device_name =
             [](int device, char* name, std::size_t size) {
               std::snprintf(name, size, "pretended GPU %d", device);
@@ -119,14 +125,16 @@ class CudaOnHost {
         .create_stream =
             [](cudaStream_t* stream) {
               const cudaError_t error = get().next();
-              if (error == cudaSuccess) *stream = new CudaStreamOnHost;
-              return error;
+              if (error != cudaSuccess) return error;
+              *stream = new CudaStreamOnHost;
+              (*stream)->device = used_device;
+              return cudaSuccess;
             },
         .destroy_stream =
             [](cudaStream_t stream) {
               const std::lock_guard lock(get().calls_);
               get().finish(*stream, stream->given);
-              delete stream;
+              get().ended_.emplace_back(stream);
               return cudaSuccess;
             },
         .synchronize =
@@ -140,7 +148,7 @@ class CudaOnHost {
         .create_event =
             [](cudaEvent_t* event) {
               const cudaError_t error = get().next();
-              if (error == cudaSuccess) *event = new CudaEventOnHost;
+              if (error == cudaSuccess) *event = new CudaEventOnHost{used_device};
               return error;
             },
         .destroy_event =
@@ -152,7 +160,8 @@ class CudaOnHost {
             [](cudaEvent_t event, cudaStream_t stream) {
               const std::lock_guard lock(get().calls_);
               if (get().next() != cudaSuccess) return cudaErrorInvalidValue;
-              *event = {stream, stream->given};
+              if (event->device != stream->device) return cudaErrorInvalidValue;
+              *event = {event->device, stream, stream->given};
               return cudaSuccess;
             },
         .wait_for_event =
@@ -184,19 +193,34 @@ class CudaOnHost {
               ++get().pinned_allocations;
               *data = ::operator new(bytes);
               std::memset(*data, 0xcd, bytes);
+              const std::lock_guard lock(get().mutex_);
+              get().pinned_[static_cast<const std::byte*>(*data)] = bytes;
               return cudaSuccess;
             },
         .release_pinned =
             [](void* data) {
+              {
+                const std::lock_guard lock(get().mutex_);
+                get().pinned_.erase(static_cast<const std::byte*>(data));
+              }
               ::operator delete(data);
               return cudaSuccess;
+            },
+        .is_pinned =
+            [](const void* data) {
+              const auto* const byte = static_cast<const std::byte*>(data);
+              const std::lock_guard lock(get().mutex_);
+              const auto after = get().pinned_.upper_bound(byte);
+              if (after == get().pinned_.begin()) return false;
+              const auto& [first, size] = *std::prev(after);
+              return byte < first + size;
             },
         .copy = [](void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                    cudaStream_t stream) { return get().copy(to, from, bytes, kind, stream); },
         .fill =
             [](void* data, int byte, std::size_t bytes, cudaStream_t stream) {
-              return get().give(stream, [=] {
-                const Access access(get());
+              return get().give(stream, [=, device = stream->device] {
+                const Access access(get(), device_bit(device));
                 std::memset(data, byte, bytes);
                 return cudaSuccess;
               });
@@ -206,7 +230,13 @@ class CudaOnHost {
                cudaStream_t stream) {
               ++get().peer_copies;
               if (to_device == from_device) return cudaErrorInvalidValue;
-              return get().copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+              if (stream->device != to_device && stream->device != from_device) {
+                return cudaErrorInvalidValue;
+              }
+              if (get().device_of(to) != to_device || get().device_of(from) != from_device) {
+                return cudaErrorInvalidValue;
+              }
+              return get().give_copy(to, from, bytes, stream);
             },
         .connect = [](int, int) { return cudaSuccess; },
         .launch = [](const tf::CudaLaunch& launch,
@@ -305,33 +335,63 @@ class CudaOnHost {
   std::string misuse;  ///< of the last launch that failed
 
  private:
-  static constexpr std::size_t region_size = std::size_t{1} << 30;
+  static constexpr int most_devices = 4;
+  static constexpr std::size_t region_size = std::size_t{1} << 30;  ///< of a device
   static constexpr std::size_t alignment = 256;
   static constexpr std::size_t guard = 256;  ///< bytes behind an allocation that nobody writes
   static constexpr std::byte filler{0xcd};
 
-  /// While it lives, the GPUs' memory can be accessed.
+  static inline thread_local int used_device = 0;
+
+  static constexpr unsigned device_bit(int device) { return 1u << device; }
+  static constexpr unsigned all_devices = (1u << most_devices) - 1;
+
+  /// While it lives, the memory of some GPUs can be accessed.
   class Access {
    public:
-    explicit Access(CudaOnHost& all) : all_(all) {
+    Access(CudaOnHost& all, unsigned devices) : all_(all), devices_(devices) {
       const std::lock_guard lock(all_.mutex_);
-      if (all_.accesses_++ == 0) mprotect(all_.region_, region_size, PROT_READ | PROT_WRITE);
+      each([&](int device) {
+        if (all_.accesses_[device]++ == 0) all_.protect(device, PROT_READ | PROT_WRITE);
+      });
     }
     Access(const Access&) = delete;
     Access& operator=(const Access&) = delete;
     ~Access() {
       const std::lock_guard lock(all_.mutex_);
-      if (--all_.accesses_ == 0) mprotect(all_.region_, region_size, PROT_NONE);
+      each([&](int device) {
+        if (--all_.accesses_[device] == 0) all_.protect(device, PROT_NONE);
+      });
     }
 
    private:
+    template <class F>
+    void each(const F& f) const {
+      for (int device = 0; device < most_devices; ++device) {
+        if ((devices_ & device_bit(device)) != 0) f(device);
+      }
+    }
+
     CudaOnHost& all_;
+    const unsigned devices_;
   };
 
   CudaOnHost()
-      : region_(static_cast<std::byte*>(mmap(nullptr, region_size, PROT_NONE,
+      : region_(static_cast<std::byte*>(mmap(nullptr, most_devices * region_size, PROT_NONE,
                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
-    free_[0] = region_size;
+    for (std::size_t device = 0; device < most_devices; ++device) {
+      free_[device * region_size] = region_size;
+    }
+  }
+
+  void protect(int device, int how) const {
+    mprotect(region_ + static_cast<std::size_t>(device) * region_size, region_size, how);
+  }
+  /// The device in whose memory an address is; -1: the host's.
+  int device_of(const void* data) const {
+    if (data < region_ || data >= region_ + most_devices * region_size) return -1;
+    return static_cast<int>(
+        static_cast<std::size_t>(static_cast<const std::byte*>(data) - region_) / region_size);
   }
 
   cudaError_t next() {
@@ -365,7 +425,7 @@ class CudaOnHost {
     if (!checks_writes) {
       return cuda_on_host::run_nodes(nodes, order, [](int) { return cudaSuccess; });
     }
-    const Access access(*this);
+    const Access access(*this, all_devices);
     std::vector<std::span<const std::byte>> blocks;
     {
       const std::lock_guard lock(mutex_);
@@ -386,7 +446,11 @@ class CudaOnHost {
     {
       const std::lock_guard lock(mutex_);
       auto place = free_.begin();
-      while (place != free_.end() && place->second < size) ++place;
+      const auto fits = [&](const auto& part) {
+        return part.second >= size &&
+               part.first / region_size == static_cast<std::size_t>(stream->device);
+      };
+      while (place != free_.end() && !fits(*place)) ++place;
       if (place == free_.end()) return cudaErrorMemoryAllocation;
       const std::size_t first = place->first;
       const std::size_t rest = place->second - size;
@@ -397,7 +461,7 @@ class CudaOnHost {
       *data = region_ + first;
     }
     in_use += static_cast<std::int64_t>(size);
-    const Access access(*this);
+    const Access access(*this, device_bit(stream->device));
     std::memset(*data, static_cast<int>(filler), size);
     return cudaSuccess;
   }
@@ -408,9 +472,10 @@ class CudaOnHost {
     {
       const std::byte* const end = region_ + used->first + used->second;
       const std::byte* const behind = region_ + used->first + asked_[used->first];
-      mprotect(region_, region_size, PROT_READ | PROT_WRITE);
+      const int device = device_of(data);
+      protect(device, PROT_READ | PROT_WRITE);
       const bool is_whole = std::all_of(behind, end, [](std::byte b) { return b == filler; });
-      if (accesses_ == 0) mprotect(region_, region_size, PROT_NONE);
+      if (accesses_[device] == 0) protect(device, PROT_NONE);
       if (!is_whole) {
         std::fprintf(stderr, "a kernel has written behind %zu bytes\n", asked_[used->first]);
         std::abort();
@@ -419,12 +484,13 @@ class CudaOnHost {
     in_use -= static_cast<std::int64_t>(used->second);
     auto place = free_.emplace(used->first, used->second).first;
     used_.erase(used);
-    if (const auto after = std::next(place);
-        after != free_.end() && place->first + place->second == after->first) {
+    if (const auto after = std::next(place); after != free_.end() &&
+                                             after->first % region_size != 0 &&
+                                             place->first + place->second == after->first) {
       place->second += after->second;
       free_.erase(after);
     }
-    if (place != free_.begin()) {
+    if (place->first % region_size != 0 && place != free_.begin()) {
       const auto before = std::prev(place);
       if (before->first + before->second == place->first) {
         before->second += place->second;
@@ -433,17 +499,24 @@ class CudaOnHost {
     }
     return cudaSuccess;
   }
-  bool is_device(const void* data) const { return data >= region_ && data < region_ + region_size; }
+  /// A copy by a stream touches the memory of its device alone.
   cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                    cudaStream_t stream) {
-    if (is_device(to) != (kind != cudaMemcpyDeviceToHost) ||
-        is_device(from) != (kind != cudaMemcpyHostToDevice)) {
+    if (device_of(to) != (kind == cudaMemcpyDeviceToHost ? -1 : stream->device) ||
+        device_of(from) != (kind == cudaMemcpyHostToDevice ? -1 : stream->device)) {
       return cudaErrorInvalidValue;
     }
     copies_in += kind == cudaMemcpyHostToDevice;
     copies_out += kind == cudaMemcpyDeviceToHost;
+    return give_copy(to, from, bytes, stream);
+  }
+  cudaError_t give_copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
     return give(stream, [=, this] {
-      const Access access(*this);
+      unsigned touched = 0;
+      for (const int device : {device_of(to), device_of(from)}) {
+        if (device >= 0) touched |= device_bit(device);
+      }
+      const Access access(*this, touched);
       std::memcpy(to, from, bytes);
       return cudaSuccess;
     });
@@ -475,6 +548,7 @@ class CudaOnHost {
   }
   cudaError_t launch(const tf::CudaLaunch& launch, cudaStream_t stream) {
     ++launches;
+    if (stream->device != used_device) return cudaErrorInvalidValue;
     // The arguments are gone when the kernel runs.
     struct Call {
       tf::CudaLaunch launch;
@@ -489,8 +563,8 @@ class CudaOnHost {
       std::memcpy(call->values.back().get(), launch.arguments[i], bytes);
       call->arguments.push_back(call->values.back().get());
     }
-    return give(stream, [this, call] {
-      const Access access(*this);
+    return give(stream, [this, call, device = stream->device] {
+      const Access access(*this, device_bit(device));
       if (until_kernel_failure.load() >= 0 && until_kernel_failure.fetch_sub(1) == 0) {
         misuse = "an illegal memory access was encountered";
         return cudaErrorLaunch;
@@ -512,12 +586,14 @@ class CudaOnHost {
 
   std::map<cudaGraphConditionalHandle, std::shared_ptr<unsigned>> conditions_;  // without a node
 
-  std::recursive_mutex calls_;  // guards streams and events
+  std::recursive_mutex calls_;                            // guards streams and events
+  std::vector<std::unique_ptr<CudaStreamOnHost>> ended_;  // others may wait for events of these
   std::byte* const region_;
   std::mutex mutex_;  // guards what follows
-  int accesses_ = 0;
+  int accesses_[most_devices] = {};
   std::map<std::size_t, std::size_t> free_;
   std::map<std::size_t, std::size_t> used_;
+  std::map<const std::byte*, std::size_t> pinned_;
   std::map<std::size_t, std::size_t> asked_;  // the bytes of those in use, without what is added
 };
 

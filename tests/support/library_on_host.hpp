@@ -59,7 +59,8 @@ inline double operand_of(const tf::LibraryProduct& p, const tf::LibraryMatrix& m
   // Tensor cores leave out the lower bits of TF32.
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000u);
 }
-template <class T>
+/// T: the type of sums, D: of the result and the bias.
+template <class T, class D = T>
 void multiply_plainly(const tf::LibraryProduct& p) {
   for (std::int64_t number = 0; number < p.matrices; ++number) {
     for (std::int64_t j = 0; j < p.n; ++j) {
@@ -68,9 +69,9 @@ void multiply_plainly(const tf::LibraryProduct& p) {
         for (std::int64_t k = 0; k < p.k; ++k) {
           sum += operand_of(p, p.a, number, i, k) * operand_of(p, p.b, number, k, j);
         }
-        T& to = element_of<T>(p.d, number, i, j);
-        to = static_cast<T>(sum);
-        if (p.bias != nullptr) to += static_cast<const T*>(p.bias)[i];
+        auto rounded = static_cast<T>(sum);
+        if (p.bias != nullptr) rounded += static_cast<T>(static_cast<const D*>(p.bias)[i]);
+        element_of<D>(p.d, number, i, j) = static_cast<D>(rounded);
       }
     }
   }
@@ -161,7 +162,9 @@ struct PlainLibrary {
                           std::int64_t columns) {
       return matrix.leading >= (matrix.transposed ? columns : rows);
     };
-    return p.m > 0 && p.n > 0 && p.k > 0 && p.matrices > 0 && holds(p.a, p.m, p.k) &&
+    const bool may_store =
+        p.stored == p.results || (p.stored == p.operands && p.results == tf::DType::float32);
+    return may_store && p.m > 0 && p.n > 0 && p.k > 0 && p.matrices > 0 && holds(p.a, p.m, p.k) &&
            holds(p.b, p.k, p.n) && holds(p.d, p.m, p.n) && !p.d.transposed &&
            (p.matrices == 1 || p.d.apart != 0);
   }
@@ -173,6 +176,10 @@ struct PlainLibrary {
     for (std::int64_t i = 0; i < workspace; ++i) memory[i] = std::byte{0xff};
     if (product.results == tf::DType::float64) {
       multiply_plainly<double>(product);
+    } else if (product.stored == tf::DType::bfloat16) {
+      multiply_plainly<float, tf::bfloat16>(product);
+    } else if (product.stored == tf::DType::float16) {
+      multiply_plainly<float, tf::float16>(product);
     } else {
       multiply_plainly<float>(product);
     }

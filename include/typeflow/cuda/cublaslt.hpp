@@ -95,7 +95,7 @@ class CublasLtDevice {
       }
       place(a_, p.a, p.operands, p.m, p.k, p.matrices);
       place(b_, p.b, p.operands, p.k, p.n, p.matrices);
-      place(d_, p.d, p.results, p.m, p.n, p.matrices);
+      place(d_, p.d, p.stored, p.m, p.n, p.matrices);
     }
 
     // cuBLASLt takes no pointers to constants, and changes nothing.
@@ -139,7 +139,7 @@ class CublasLtDevice {
     cublasLtMatmulAlgo_t algorithm;
   };
   /// All on which the choice of an algorithm depends.
-  using Key = std::array<std::int64_t, 18>;
+  using Key = std::array<std::int64_t, 19>;
   /// The largest power of two that divides an address, up to the 16 bytes that algorithms ask for.
   static std::uint32_t alignment_of(const void* data) {
     const auto address = reinterpret_cast<std::uintptr_t>(data);
@@ -156,6 +156,7 @@ class CublasLtDevice {
                   p.k,
                   p.matrices,
                   static_cast<std::int64_t>(p.operands),
+                  static_cast<std::int64_t>(p.stored),
                   p.as_tf32,
                   p.a.transposed,
                   p.b.transposed,
@@ -184,6 +185,11 @@ class CublasLtDevice {
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned[1]);
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned[2]);
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned[2]);
+    // Parts of a long depth are added up as floats, also if the result has 16 bits.
+    if (p.stored != p.results) {
+      set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+          static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    }
     cublasLtMatmulHeuristicResult_t found{};
     int count = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(

@@ -35,7 +35,8 @@ struct LibraryProduct {
   std::int64_t k;
   std::int64_t matrices;
   DType operands;    ///< the type of a and b
-  DType results;     ///< of d, the sums and the bias: double for doubles, else float
+  DType results;     ///< of the sums: double for doubles, else float
+  DType stored;      ///< of d and the bias: `results`, or that of 16-bit operands; rounded once
   bool as_tf32;      ///< floats may be rounded to TF32
   LibraryMatrix a;   ///< (m,k)
   LibraryMatrix b;   ///< (k,n)
@@ -164,6 +165,18 @@ inline constexpr bool is_bare_product = [] {
   }
 }();
 
+/// Whether its result is that product, which is rounded to the 16-bit type H.
+template <class M, DType H>
+inline constexpr bool is_rounded_product = [] {
+  if constexpr (size_of(H) == 2 && one_result_of<M, H> && M::items == 1) {
+    constexpr ir::ItemSpec item = M::item_specs[0];
+    return std::is_same_v<typename M::template Item<0>::op, ops::Cast> &&
+           item.arguments[0] == M::body.product() && M::template Out<0>::value == M::first_item;
+  } else {
+    return false;
+  }
+}();
+
 /// The code of a kernel if library L multiplies: our own, except for matrix products. It may have
 ///   static constexpr bool may_be_recorded;  of its KernelEntry
 template <class Kernel, Precision P, class L>
@@ -232,6 +245,8 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
   static constexpr bool one_result = one_result_of<M, D>;
   /// The library's result is the kernel's.
   static constexpr bool is_bare = is_bare_product<M, D>;
+  /// The same, where the library rounds to the type of its operands.
+  static constexpr bool is_rounded = is_rounded_product<M, operand_type>;
   /// An operand along the columns is added, and nothing else.
   static constexpr bool adds_bias = [] {
     if constexpr (one_result && D == DType::float32 && M::items == 1 && M::inputs == 3) {
@@ -248,7 +263,7 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
   }();
   /// Another kernel may have to follow on the library's result.
   static constexpr bool may_have_sums = [] {
-    if constexpr (is_bare || adds_bias) {
+    if constexpr (is_bare || is_rounded || adds_bias) {
       return M::template Out<0>::is_strided;
     } else {
       return true;
@@ -290,12 +305,13 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
     product.k = depth;
     product.operands = operand_type;
     product.results = D;
+    product.stored = D;
     product.as_tf32 = rounding == Precision::tf32;
     product.a = {call.operands[1], transposed_b, transposed_b ? depth : columns, 0};
     product.b = {call.operands[0], transposed_a, transposed_a ? rows : depth, 0};
     product.d = {result.sums, false, columns, 0};
     bool is_direct = false;
-    if constexpr (is_bare || adds_bias) {
+    if constexpr (is_bare || is_rounded || adds_bias) {
       is_direct = out.stride[Outer + 1] == 1 && out.stride[Outer] >= columns;
       if constexpr (adds_bias) {
         const auto& bias = result.loop.in[2];
@@ -303,7 +319,10 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
                     reinterpret_cast<std::uintptr_t>(bias.data) % 16 == 0;
         if (is_direct) product.bias = bias.data;
       }
-      if (is_direct) product.d = {out.data, false, out.stride[Outer], 0};
+      if (is_direct) {
+        product.d = {out.data, false, out.stride[Outer], 0};
+        if constexpr (is_rounded) product.stored = operand_type;
+      }
     }
 
     if (!is_direct && !may_have_sums) return false;
@@ -348,7 +367,7 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
       };
       advance(one.b, 0, operand_bytes);
       advance(one.a, 1, operand_bytes);
-      advance(one.d, 2, static_cast<std::int64_t>(sizeof(T)));
+      advance(one.d, 2, size_of(product.stored));
       if (!L::multiply(stream, one, memory)) return false;
     }
     if (!is_direct) Own::launch_merge(call, result);

@@ -56,6 +56,8 @@ struct CudaRuntime {
   /// Memory of the host that devices access directly, at the same address.
   cudaError_t (*allocate_pinned)(void** data, std::size_t bytes);
   cudaError_t (*release_pinned)(void* data);
+  /// Whether a byte of the host is in memory of that kind, of anybody's.
+  bool (*is_pinned)(const void* data);
 
   cudaError_t (*copy)(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                       cudaStream_t stream);
@@ -138,6 +140,15 @@ inline constexpr CudaRuntime cuda_runtime{
           return error != cudaSuccess ? error : back;
         },
     .release_pinned = [](void* data) { return cudaFreeHost(data); },
+    .is_pinned =
+        [](const void* data) {
+          cudaPointerAttributes known{};
+          if (cudaPointerGetAttributes(&known, data) == cudaSuccess) {
+            return known.type == cudaMemoryTypeHost;
+          }
+          static_cast<void>(cudaGetLastError());  // nobody asks for it
+          return false;
+        },
     .copy = [](void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                cudaStream_t stream) { return cudaMemcpyAsync(to, from, bytes, kind, stream); },
     .fill = [](void* data, int byte, std::size_t bytes,

@@ -367,6 +367,18 @@ class CudaMemory final : public AsynchronousMemory {
                                static_cast<std::size_t>(bytes), stream_.get()),
           "copying to another device");
   }
+  void copy_in_turn_to(AsynchronousMemory& other, void* to, const void* from,
+                       std::int64_t bytes) override {
+    CudaStream& receiver = static_cast<CudaMemory&>(other).stream_;
+    receiver.precede(&stream_);
+    copy_to(other, to, from, bytes);
+    try {
+      stream_.precede(&receiver);
+    } catch (...) {
+      stream_.finish();
+      throw;
+    }
+  }
   void clear(void* data, std::int64_t bytes) override {
     check(prepared().fill(data, 0, static_cast<std::size_t>(bytes), stream_.get()),
           "clearing memory");

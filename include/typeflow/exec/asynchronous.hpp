@@ -44,6 +44,10 @@ class AsynchronousMemory : public Memory {
   /// Copies to another memory of the same driver.
   virtual void copy_to(AsynchronousMemory& other, void* to, const void* from,
                        std::int64_t bytes) = 0;
+  /// The same, also in the order of the other memory's stream: after what that one was given, and
+  /// before all that it is given from now on.
+  virtual void copy_in_turn_to(AsynchronousMemory& other, void* to, const void* from,
+                               std::int64_t bytes) = 0;
   /// Memory::copy_in of what a run is fed. It may begin while kernels are at work that come before.
   virtual void feed(void* to, const void* from, std::int64_t bytes) = 0;
   /// Memories of one driver are of one class.

@@ -134,6 +134,7 @@ TYPEFLOW_COLD inline void run_streams(const Execution& execution, Arena& arena, 
     run.bell.wait([&] { return run.running.load() == 0; });
   }
   while (run.present.load() != 0) relax();
+  run.join_devices(execution);
   run.rethrow();
 }
 

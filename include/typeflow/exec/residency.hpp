@@ -12,6 +12,9 @@
 //   stale     valid           a run has assigned it on the device
 //   valid     stale           the host has written it
 //
+// A copy comes directly from a device of the same driver that has a valid one, and then leaves the
+// host's as it is. Otherwise it comes from the host's copy, which is made valid first.
+//
 // A run asks for valid copies when its plan is bound, and again when the store's version differs
 // from that of the binding: somebody has made a copy valid or stale since. So a run that repeats
 // another one copies nothing, and takes no lock.
@@ -29,11 +32,13 @@
 #include <vector>
 
 #include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/asynchronous.hpp"
 #include "typeflow/exec/binder.hpp"
 #include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/resident_bytes.hpp"
+#include "typeflow/exec/transport.hpp"
 #include "typeflow/lower/program.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/checks.hpp"
@@ -55,7 +60,7 @@ class StoreCopies final : public DeviceCopies {
     bool& is_valid = wanted == nullptr ? copies.on_host : wanted->is_valid;
     Change change{*this};
     if (!is_valid) {
-      if (how != VariableUse::replace) {
+      if (how != VariableUse::replace && !(wanted != nullptr && receive(entry, copies, *wanted))) {
         change.happened = !copies.on_host;  // also if the copy to the device fails
         to_host(entry, copies);
         if (wanted != nullptr) wanted->copy_in(entry);
@@ -158,6 +163,19 @@ class StoreCopies final : public DeviceCopies {
     }
   };
 
+  /// Copies the elements from another device, if there is a direct way from one with a valid copy.
+  TYPEFLOW_COLD static bool receive(const VariableEntry& entry, const Copies& copies,
+                                    const Copy& wanted) {
+    const auto bytes = static_cast<std::int64_t>(entry.bytes.size());
+    for (const Copy& copy : copies.on_devices) {
+      if (!copy.is_valid || copy.memory.copy_to != wanted.memory.copy_to) continue;
+      if (copy.memory.copy_to(copy.memory.memory, wanted.memory.memory, wanted.data, copy.data,
+                              bytes)) {
+        return true;
+      }
+    }
+    return false;
+  }
   /// Makes the host's copy valid.
   TYPEFLOW_COLD static void to_host(const VariableEntry& entry, Copies& copies) {
     if (copies.on_host) return;
@@ -290,7 +308,8 @@ class DeviceResidents final : public Residents {
     if (known != held.end()) return known->second;
     Memory* const memory = execution_.device(place.device).memory;
     const CopyMemory functions{
-        memory, [](void* of, std::int64_t bytes) { return of_device(of).allocate(bytes); },
+        memory,
+        [](void* of, std::int64_t bytes) { return of_device(of).allocate(bytes); },
         [](void* of, std::byte* data, std::int64_t bytes) noexcept {
           of_device(of).release(data, bytes);
         },
@@ -299,6 +318,13 @@ class DeviceResidents final : public Residents {
         },
         [](void* of, void* to, const void* from, std::int64_t bytes) {
           of_device(of).copy_out(to, from, bytes);
+        },
+        [](void* of, void* other, void* to, const void* from, std::int64_t bytes) {
+          AsynchronousMemory* const sender = of_device(of).asynchronous();
+          AsynchronousMemory* const receiver = of_device(other).asynchronous();
+          if (!of_one_driver(sender, receiver)) return false;
+          if (bytes > 0) sender->copy_in_turn_to(*receiver, to, from, bytes);
+          return true;
         }};
     const typeflow::detail::OpenVariable& of = variable(index);
     const auto place_of_it = held.emplace(index, nullptr).first;

@@ -14,6 +14,8 @@
 
 #include "typeflow/core/run_stop.hpp"
 #include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/asynchronous.hpp"
+#include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/run_state.hpp"
@@ -103,6 +105,33 @@ struct SharedRun {
       throw RunStopped{known ? launches[first_end].step : none};
     }
     if (error != nullptr) std::rethrow_exception(error);
+  }
+
+  /// At the end of the run: what devices that work by themselves are given from now on comes after
+  /// all that each of them was given. So the next run finds memory that nobody uses, and the host
+  /// does not wait. If the run has ended early, it waits.
+  TYPEFLOW_COLD void join_devices(const Execution& execution) const {
+    const Plan& plan = *binding.plan;
+    if (plan.used_devices < 2) return;
+    AsynchronousStream* joined[max_devices];
+    int count = 0;
+    for (int s = 0; s < plan.streams.size(); ++s) {
+      Stream* const stream = execution.device(plan.devices[s]).stream;
+      AsynchronousStream* const own = stream == nullptr ? nullptr : stream->asynchronous();
+      if (plan.streams[s].count == 0 || own == nullptr) continue;
+      if (std::find(joined, joined + count, own) == joined + count) joined[count++] = own;
+    }
+    const auto finish_all = [&] {
+      for (int i = 0; i < count; ++i) joined[i]->finish();
+    };
+    if (first_end != INT_MAX) return finish_all();
+    try {
+      for (int i = 1; i < count; ++i) joined[i]->precede(joined[0]);
+      for (int i = 1; i < count; ++i) joined[0]->precede(joined[i]);
+    } catch (...) {
+      finish_all();
+      throw;
+    }
   }
 
   /// Something has changed for which streams may wait.

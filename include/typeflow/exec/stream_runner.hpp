@@ -56,9 +56,9 @@ class StreamRunner {
     state_.waiter.leave();
     try {
       const bool waits = !carry_out();
-      if (waits || own_ == nullptr || plan_.used_devices > 1) {
+      if (waits || own_ == nullptr) {
         finish(device_.stream);
-      } else {  // what comes next on the device comes after this run
+      } else {  // what comes next on the device comes after this run: see SharedRun::join_devices
         own_->settle();
       }
       if (failure_.what > 0) launcher_.fail(run_.arena, failure_);
@@ -276,10 +276,11 @@ class StreamRunner {
     return device == the_host ? nullptr : execution_.device(device).memory;
   }
 
-  /// What a stream does after an event comes after the kernels that were called; none: all streams.
+  /// What a stream does after an event comes after the kernels that were called; none: all streams
+  /// that do anything.
   void precede(int stream) const {
     for (int s = 0; s < plan_.streams.size(); ++s) {
-      if (stream != none && s != stream) continue;
+      if (stream == none ? plan_.streams.items[s].count == 0 : s != stream) continue;
       Stream* const other = execution_.device(plan_.devices.items[s]).stream;
       if (other != device_.stream) own_->precede(other);
     }

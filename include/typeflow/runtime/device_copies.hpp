@@ -20,6 +20,10 @@ struct CopyMemory {
   void (*release)(void* memory, std::byte* data, std::int64_t bytes) noexcept;
   void (*copy_in)(void* memory, void* to, const void* from, std::int64_t bytes);
   void (*copy_out)(void* memory, void* to, const void* from, std::int64_t bytes);
+  /// Copies to the memory of another device, whose functions are of the same unit, after all that
+  /// both devices were given, and before all that they are given from now on. Returns false, and
+  /// does nothing, if there is no direct way.
+  bool (*copy_to)(void* memory, void* other, void* to, const void* from, std::int64_t bytes);
 };
 
 /// The copies of a store's variables in the memory of devices. Thread-safe.

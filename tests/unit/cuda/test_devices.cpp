@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Models on two pretended GPUs and the processor, with branches and loops.
+// Models on two pretended GPUs and the processor: branches and loops, towers, variables that
+// several GPUs use.
 
 #include "support/cuda_target_on_host.hpp"
 
@@ -12,6 +13,9 @@
 
 #include <typeflow/control_flow.hpp>
 #include <typeflow/devices.hpp>
+#include <typeflow/parallel.hpp>
+
+#include "support/cuda_calls.hpp"
 
 namespace {
 
@@ -41,6 +45,52 @@ constexpr void train(tf::Graph& g) {
   auto loss = mean(square(y - 1.0f)).named("loss");
   tf::Adam{.rate = 0.01f}.minimize(loss).named("train");
 }
+
+/// Two copies of a net, with half of the batch each, whose gradients are averaged.
+constexpr void train_towers(tf::Graph& g) {
+  auto x = placeholder<float, 2 * tf::batch, 9>(g, "x");
+  auto net = tf::data_parallel<2>(
+      g, {.kind = tf::DeviceKind::gpu},
+      [&](auto part) {
+        auto h = relu(tf::dense<17>(g, "a", part));
+        return mean(square(tf::dense<3>(g, "b", h) - 1.0f));
+      },
+      x);
+  net.loss().named("loss");
+  minimize(tf::Adam{.rate = 0.01f}, net.gradients()).named("train");
+}
+/// Two programs that change a variable, each on a GPU of its own.
+constexpr void grow(tf::Graph& g) {
+  auto w = variable<float, 70>(g, "w", tf::ones());
+  assign(w, w * 1.25f).named("step");
+  sum(w).named("sum");
+}
+constexpr void look(tf::Graph& g) {
+  tf::on(g, tf::gpu(1), [&] {
+    auto w = variable<float, 70>(g, "w", tf::ones());
+    auto seen = variable<float, 70>(g, "seen", tf::zeros());
+    auto sum = 0.5f * seen + w;
+    assign(seen, sum).named("look");
+    assign(w, w - 0.125f).named("shrink");
+    return sum;
+  });
+}
+/// Each GPU can hand a tensor to the other one, which changes a variable by it.
+constexpr void hand_over(tf::Graph& g) {
+  auto x = placeholder<float, 70>(g, "x");
+  auto a = tf::on(g, tf::gpu(0), [&] { return 2.0f * x; });
+  auto b = tf::on(g, tf::gpu(1), [&] { return 3.0f * x; });
+  const auto keep = [&](auto value, tf::Label name) {
+    auto v = variable<float, 70>(g, name, tf::zeros());
+    return assign(v, 0.5f * v + value);
+  };
+  tf::on(g, tf::gpu(0), [&] { return keep(b, "of_first"); }).named("to_first");
+  tf::on(g, tf::gpu(1), [&] { return keep(a, "of_second"); }).named("to_second");
+  tf::on(g, tf::gpu(0), [&] { return sum(x); }).named("sum_0");
+  tf::on(g, tf::gpu(1), [&] { return sum(x); }).named("sum_1");
+}
+template <auto Model>
+using OnGpus = tf::Session<Model, tf::training, test::CudaTargetOnHost>;
 
 std::vector<float> inputs(std::size_t rows, float scale) {
   std::vector<float> x(rows * 9);
@@ -91,4 +141,156 @@ TEST_CASE("a net that is spread over two GPUs trains as on the processor") {
   const auto devices = gpu.devices();
   CHECK(devices[1].sent > 0);
   CHECK(devices[2].sent > 0);
+}
+
+TEST_CASE("a step of two towers waits for nothing, and trains as the processor does") {
+  const TwoGpus machine;
+  tf::Variables near;
+  tf::Session<train_towers> cpu(near, {.seed = 2, .soft_placement = true});
+  tf::Variables far;
+  OnGpus<train_towers> gpus(far, {.seed = 2});
+  const std::vector<float> x = inputs(24, 1);
+  const auto step = [&](auto& session) { session.template run<"train">(tf::feed<"x">(x)); };
+  for (int i = 0; i < 20; ++i) step(gpus);
+  const test::CudaCalls steady = test::calls_of([&] {
+    for (int i = 0; i < 10; ++i) step(gpus);
+  });
+  CHECK(steady.waits == 0);
+  CHECK(steady.out == 0);
+  CHECK(steady.in == 20);    // a feed for each GPU
+  CHECK(steady.peer == 80);  // four variables to a tower, four gradients back
+  CHECK(steady.event_waits > 20);
+  CHECK(steady.graphs == 0);
+  CHECK(steady.allocations == 0);
+  CHECK(steady.pinned == 0);
+  for (int i = 0; i < 30; ++i) step(cpu);
+  for (int i = 0; i < 5; ++i) {
+    const float expected = cpu.run<"train", "loss">(tf::feed<"x">(x));
+    const float got = gpus.run<"train", "loss">(tf::feed<"x">(x));
+    CHECK(got == doctest::Approx(expected).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("variables go from one GPU to another directly, in the order of both") {
+  const TwoGpus machine;
+  tf::Variables variables;
+  OnGpus<grow> first(variables);
+  OnGpus<look> second(variables);
+  float w = 1;
+  float seen = 0;
+  const auto turn = [&](bool shrinks) {
+    first.run<"step">();
+    w *= 1.25f;
+    second.run<"look">();
+    seen = 0.5f * seen + w;
+    // The first GPU has copied the variable, the second one has not looked at it yet.
+    CHECK(float(first.run<"sum">()) == doctest::Approx(70 * w).epsilon(1e-4));
+    if (shrinks) second.run<"shrink">();
+    w -= shrinks ? 0.125f : 0;
+  };
+  turn(false);
+  const test::CudaCalls reads = test::calls_of([&] {
+    for (int i = 0; i < 5; ++i) turn(false);
+  });
+  CHECK(reads.peer == 5);
+  CHECK(reads.event_waits == 10);
+  const test::CudaCalls writes = test::calls_of([&] {
+    for (int i = 0; i < 5; ++i) turn(true);
+  });
+  CHECK(writes.peer == 9);  // the first step finds its variable
+  for (const test::CudaCalls& calls : {reads, writes}) {
+    CHECK(calls.waits == 0);
+    CHECK(calls.in == 0);
+    CHECK(calls.out == 5);  // of sums
+    CHECK(calls.allocations == 0);
+  }
+  for (const float element : variables.get<float>("seen")) REQUIRE(element == seen);
+  for (const float element : variables.get<float>("w")) REQUIRE(element == w);
+}
+
+TEST_CASE("a run on two GPUs comes after all of the run before, without the host") {
+  const TwoGpus machine;
+  tf::Variables variables;
+  OnGpus<hand_over> session(variables);
+  std::vector<float> of_first(70);
+  std::vector<float> of_second(70);
+  std::vector<float> x(70);
+  for (int i = 0; i < 12; ++i) {
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      x[k] = static_cast<float>(static_cast<int>(k) % 7 - i);
+      of_first[k] = 0.5f * of_first[k] + 3 * x[k];
+      of_second[k] = 0.5f * of_second[k] + 2 * x[k];
+    }
+    const test::CudaCalls calls = test::calls_of([&] {
+      session.run<"to_first">(tf::feed<"x">(x));
+      session.run<"to_second">(tf::feed<"x">(x));
+    });
+    if (i > 2) CHECK(calls.waits == 0);
+  }
+  for (int i = 0; i < 12; ++i) {
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      x[k] = static_cast<float>(static_cast<int>(k) % 5 - i);
+      (i < 6 ? of_first : of_second)[k] =
+          0.5f * (i < 6 ? of_first : of_second)[k] + static_cast<float>(i < 6 ? 3 : 2) * x[k];
+    }
+    // The GPU that sends does all that it was given; the other one has not begun.
+    i < 6 ? session.run<"to_first">(tf::feed<"x">(x)) : session.run<"to_second">(tf::feed<"x">(x));
+    if (i % 2 == 1)
+      i < 6 ? session.run<"sum_1">(tf::feed<"x">(x)) : session.run<"sum_0">(tf::feed<"x">(x));
+  }
+  const auto first = variables.get<float>("of_first");
+  const auto second = variables.get<float>("of_second");
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    REQUIRE(first[k] == of_first[k]);
+    REQUIRE(second[k] == of_second[k]);
+  }
+}
+
+TEST_CASE("on two GPUs, too, a call of CUDA's that fails is an error, and the next run is right") {
+  const TwoGpus machine;
+  test::CudaOnHost& cuda = test::CudaOnHost::get();
+  const std::int64_t before = cuda.in_use;
+  const std::vector<float> x(70, 3.0f);
+  const auto use = [&] {
+    tf::Variables variables;
+    OnGpus<hand_over> session(variables);
+    for (int i = 0; i < 3; ++i) {
+      session.run<"to_first">(tf::feed<"x">(x));
+      session.run<"to_second">(tf::feed<"x">(x));
+    }
+    OnGpus<grow> first(variables);
+    OnGpus<look> second(variables);
+    for (int i = 0; i < 2; ++i) {
+      first.run<"step">();
+      second.run<"look">();
+      second.run<"shrink">();
+    }
+    return variables.get<float>("of_first")[7] + variables.get<float>("seen")[7];
+  };
+  const float right = use();
+  int failures = 0;
+  int errors = 0;
+  for (;; ++failures) {
+    CAPTURE(failures);
+    cuda.until_failure = failures;
+    std::string text;
+    float got = right;
+    try {
+      got = use();
+    } catch (const tf::Error& error) {
+      text = error.what();
+      ++errors;
+    }
+    const bool failed = cuda.until_failure < 0;
+    cuda.until_failure = -1;
+    CHECK(got == right);  // what can't be recorded is launched
+    if (failures % 16 == 0) CHECK(use() == right);
+    if (!failed) break;
+    const bool names = text.empty() || text.find("CUDA: ") != std::string::npos ||
+                       text.find("no memory for the ") != std::string::npos;
+    CHECK_MESSAGE(names, text);
+  }
+  CHECK(failures > 100);
+  CHECK(errors > 50);
+  CHECK(cuda.in_use == before);
 }

@@ -199,6 +199,53 @@ TEST_CASE("without memory for a second buffer, a feed is copied in turn") {
   CHECK(place.elements() == x);
 }
 
+TEST_CASE(
+    "a feed in pinned memory is copied from there, and is the caller's when the run returns") {
+  CudaOnHost& cuda = CudaOnHost::get();
+  const tf::CudaRuntime& runtime = CudaOnHost::runtime();
+  tf::CudaStream stream(runtime, 0);
+  OfGpu place(stream, 3 * large);
+  OfGpu other(stream, 3 * large);
+  void* memory = nullptr;
+  const auto size = static_cast<std::size_t>(3 * large);
+  REQUIRE(runtime.allocate_pinned(&memory, size) == cudaSuccess);
+  auto* const x = static_cast<std::byte*>(memory);
+  const auto feed = [&](OfGpu& to, int value, std::int64_t bytes) {
+    std::memset(x, value, static_cast<std::size_t>(bytes));
+    to.memory().feed(to.data(), x, bytes);
+    std::memset(x, 0xee, size);  // the caller's again
+  };
+  feed(place, 1, 3 * large);
+  feed(other, 2, large);
+  feed(place, 3, large);
+  const int in = cuda.copies_in;
+  const int pinned = cuda.pinned_allocations;
+  const int waits = cuda.synchronizations;
+  for (int i = 4; i < 12; ++i) feed(i % 2 == 0 ? place : other, i, 3 * large - i);
+  CHECK(cuda.copies_in == in + 8);  // whole
+  CHECK(cuda.pinned_allocations == pinned);
+  CHECK(cuda.synchronizations == waits);
+  for (const auto& [of, last] : {std::pair(&place, 10), std::pair(&other, 11)}) {
+    const std::vector<std::byte> got = of->elements();
+    const auto whole = static_cast<std::ptrdiff_t>(size) - last;
+    CHECK(std::count(got.begin(), got.begin() + whole, std::byte(last)) == whole);
+  }
+  for (int failing = 0; failing < 6; ++failing) {
+    cuda.until_failure = failing;
+    bool failed = false;
+    try {
+      feed(place, 20 + failing, large);
+    } catch (const tf::Error& error) {
+      failed = std::string(error.what()).find("CUDA: ") != std::string::npos;
+    }
+    CHECK(failed == (cuda.until_failure < 0));
+    cuda.until_failure = -1;
+    feed(other, 30 + failing, large);
+    CHECK(other.elements()[7] == std::byte(30 + failing));
+  }
+  runtime.release_pinned(memory);
+}
+
 TEST_CASE("threads feed a GPU at the same time") {
   const auto train = [] {
     tf::Variables variables;

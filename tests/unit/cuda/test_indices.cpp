@@ -8,12 +8,16 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include <typeflow/cuda/atomic_sums.hpp>
 #include <typeflow/cuda/indexing.hpp>
 
+#include "support/cuda_calls.hpp"
 #include "support/message_of.hpp"
 
 namespace {
@@ -111,6 +115,31 @@ constexpr void gather_gradients(tf::Graph& g) {
   tf::gradients(sum(chosen * chosen * chosen), cube).named("dchosen");
 }
 
+/// Sums that AtomicSums adds atomically.
+template <class T>
+constexpr void atomic_sums(tf::Graph& g, int i) {
+  auto x = tf::placeholder<T, tf::batch, 3>(g, {"x", i});
+  auto ids = tf::placeholder<std::int64_t, tf::batch>(g, {"ids", i});
+  tf::unsorted_segment_sum<10>(x, ids - 1).named({"sums", i});  // -1 is skipped
+  auto add = tf::variable<T, 10, 3>(g, {"add", i}, tf::ones(), false);
+  scatter_add(add, ids, x).named({"step_add", i});
+  scatter_sub(tf::variable<T, 11, 3>(g, {"sub", i}, tf::ones(), false), ids, x)
+      .named({"step_sub", i});
+}
+constexpr void summed_atomically(tf::Graph& g) {
+  atomic_sums<float>(g, 0);
+  atomic_sums<double>(g, 1);
+  atomic_sums<tf::bfloat16>(g, 2);
+  atomic_sums<std::int8_t>(g, 3);
+  atomic_sums<std::uint16_t>(g, 4);
+  atomic_sums<std::int32_t>(g, 5);
+  atomic_sums<std::uint64_t>(g, 6);
+  auto cube = tf::placeholder<float, 3, 12, 4>(g, "cube");
+  auto words = tf::placeholder<std::int32_t, tf::batch, 4>(g, "words");
+  tf::gradients(sum(square(tf::gather<1>(cube, words))), cube).named("dcube");
+}
+using Atomic = test::BasicCudaTargetOnHost<tf::Precision::exact, tf::AtomicSums<>>;
+
 constexpr void stitches(tf::Graph& g) {
   auto i = tf::placeholder<std::int32_t, tf::batch>(g, "i");
   auto x = tf::placeholder<float, tf::batch, 2>(g, "x");
@@ -148,6 +177,62 @@ TEST_CASE("a GPU changes slices of variables with the processor's bits") {
 TEST_CASE("a GPU trains embeddings as the processor does") {
   for (const std::int64_t batch : {1, 33}) test::check_cuda<gather_gradients>(batch);
 }
+TEST_CASE("a GPU adds atomically, if the target says so, and sorts nothing") {
+  for (const std::int64_t batch : {0, 1, 33, 1200}) {
+    INFO("batch ", batch);
+    test::Kernels<summed_atomically> cpu;
+    test::Kernels<summed_atomically, tf::training, test::CudaTargetOnHost> sorting;
+    test::Kernels<summed_atomically, tf::training, Atomic> atomic;
+    const tf::HostTensors feeds =
+        test::random_feeds(test::Kernels<summed_atomically>::Program::view, batch, 7);
+    const test::Outcome expected = cpu.run(feeds);
+    test::Outcome got;
+    const int sorted = test::calls_of([&] { sorting.run(feeds); }).launches;
+    const int launches = test::calls_of([&] { got = atomic.run(feeds); }).launches;
+    if (batch > 0) CHECK(launches < sorted);
+    int compared = 0;
+    for (const auto& [name, value] : expected) {
+      if (!got.contains(name)) continue;  // inside a kernel
+      const bool is_float = name.back() < '3' || name.back() > '6';
+      test::check_close(name, got.at(name), value, is_float ? 1e-5 : 0);
+      ++compared;
+    }
+    CHECK(compared > 20);
+    for (const int type : {0, 1, 5}) {
+      const std::string number = "_" + std::to_string(type);
+      const tf::HostTensor& x = feeds.at("x" + number);
+      const tf::HostTensor& ids = feeds.at("ids" + number);
+      for (std::int64_t at = 0; at < 30; ++at) {
+        double sum = 0;
+        double size = 0;
+        for (std::int64_t i = 0; i < batch; ++i) {
+          if (ids.value(i) - 1 != static_cast<double>(at / 3)) continue;
+          sum += x.value(3 * i + at % 3);
+          size += std::abs(x.value(3 * i + at % 3));
+        }
+        const double allowed = type == 5 ? 0 : static_cast<double>(batch) * 0x1p-23 * size;
+        CHECK(std::abs(got.at("sums" + number).value(at) - sum) <= allowed);
+      }
+    }
+  }
+}
+TEST_CASE("atomic sums of NaN, infinities and -0 are those of plain loops") {
+  static constexpr auto model = [](tf::Graph& g) {
+    tf::segment_sum<4>(tf::placeholder<float, tf::batch>(g, "x"),
+                       tf::placeholder<std::int32_t, tf::batch>(g, "ids"))
+        .named("y");
+  };
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  tf::Variables none;
+  tf::Session<model, tf::inference, Atomic> session(none);
+  const std::vector<float> x{1, infinity, 2, infinity, -infinity, NAN, -0.0f, -0.0f};
+  const std::vector<std::int32_t> ids{0, 0, 0, 1, 1, 2, 3, 3};
+  const auto y = session.run<"y">(tf::feed<"x">(x), tf::feed<"ids">(ids));
+  CHECK(y[0] == infinity);
+  CHECK(std::isnan(y[1]));
+  CHECK(std::isnan(y[2]));
+  CHECK(y[3] == 0.0f);
+}
 TEST_CASE("a GPU stitches and shuffles as the processor does") {
   for (const std::int64_t batch : {0, 1, 33}) test::check_cuda<stitches>(batch, 0);
 }
@@ -155,6 +240,8 @@ TEST_CASE("a GPU stitches and shuffles as the processor does") {
 TEST_CASE("of several wrong indices, a GPU reports the first, and leaves the variable alone") {
   tf::Variables variables;
   tf::Session<wrong_gather, tf::training, test::CudaTargetOnHost> session(variables);
+  tf::Variables others;
+  tf::Session<wrong_gather, tf::training, Atomic> atomic(others);
   const std::vector<float> x(10);
   const std::vector<float> square(25);
   for (const std::size_t count : {9u, 3000u}) {
@@ -174,6 +261,10 @@ TEST_CASE("of several wrong indices, a GPU reports the first, and leaves the var
             session.run<"step">(tf::feed<"add">(values), tf::feed<"i">(i));
           }).find("index 5 at [6] is not in [0, 5)") != std::string::npos);
     for (const float element : session.run<"v_read">()) CHECK(element == 1.0f);
+    CHECK(message_of([&] {
+            atomic.run<"step">(tf::feed<"add">(values), tf::feed<"i">(i));
+          }).find("index 5 at [6] is not in [0, 5)") != std::string::npos);
+    for (const float element : atomic.run<"v_read">()) CHECK(element == 1.0f);
     i[3] = 2;
     CHECK(message_of([&] {
             session.run<"segments">(tf::feed<"z">(values), tf::feed<"i">(i));

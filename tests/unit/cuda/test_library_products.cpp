@@ -150,6 +150,53 @@ void check_narrow(std::int64_t batch) {
   }
 }
 
+/// Products of 16-bit numbers that stay such: alone, of many matrices, a part of a larger tensor,
+/// with a bias that is added to the rounded product.
+template <class H>
+constexpr void rounded(tf::Graph& g) {
+  auto a = tf::placeholder<H, tf::batch, 23>(g, "a");
+  auto b = tf::placeholder<H, 23, 50>(g, "b");
+  auto heads = tf::placeholder<H, 3, 23, 10>(g, "heads");
+  auto bias = tf::placeholder<H, 50>(g, "bias");
+  matmul(a, b).named("alone");
+  matmul(tf::reshape<tf::batch, 1, 1, 23>(a), heads).named("many");
+  (matmul(a, b + b) + bias).named("biased");
+  tf::concat<1>(matmul(a, b - bias), a).named("part");
+}
+template <class H>
+void check_rounded(std::int64_t batch, double step) {
+  constexpr auto model = &rounded<H>;
+  constexpr tf::DType type = tf::dtype_of<H>;
+  check_model<model>(batch, 2 * step);
+  const tf::HostTensors feeds = feeds_of<model>(batch);
+#if !defined(__CUDACC__)
+  test::PlainLibrary::asked.clear();
+#endif
+  const test::Outcome got = run<model>(feeds);
+  const tf::HostTensor& a = feeds.at("a");
+  for (std::int64_t i = 0; i < batch * 50; ++i) {
+    double sum = 0;
+    double absolute = 0;
+    for (std::int64_t k = 0; k < 23; ++k) {
+      const double product = a.value(i / 50 * 23 + k) * feeds.at("b").value(k * 50 + i % 50);
+      sum += product;
+      absolute += std::abs(product);
+    }
+    // One rounding to 16 bits, and those of the float sums.
+    const double allowed = step / 2 * std::abs(sum) + 24 * 0x1p-23 * absolute;
+    REQUIRE(std::abs(got.at("alone").value(i) - sum) <= allowed);
+  }
+#if !defined(__CUDACC__)
+  int direct = 0;
+  for (const tf::LibraryProduct& product : test::PlainLibrary::asked) {
+    CHECK(product.operands == type);
+    direct += product.stored == type;
+  }
+  if (batch > 0) CHECK(direct >= 2 * 2);  // in each of two runs
+  if (batch > 0) CHECK(direct < static_cast<int>(test::PlainLibrary::asked.size()));
+#endif
+}
+
 /// What follows on a product: nothing, a bias, or more than a library has.
 constexpr void epilogues(tf::Graph& g) {
   auto a = tf::placeholder<float, tf::batch, 9>(g, "a");
@@ -247,6 +294,13 @@ TEST_CASE("a library's products of 16-bit operands round nothing but sums") {
     check_narrow<bfloat16, bfloat16, Precision::tf32>(batch);
     check_narrow<float16, bfloat16>(batch);
     check_narrow<float, float16>(batch);
+  }
+}
+
+TEST_CASE("a library's products of 16-bit numbers are rounded once, by the library where it can") {
+  for (const std::int64_t batch : {0, 1, 33}) {
+    check_rounded<tf::float16>(batch, 0x1p-10);
+    check_rounded<tf::bfloat16>(batch, 0x1p-7);
   }
 }
 

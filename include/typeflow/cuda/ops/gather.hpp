@@ -6,7 +6,8 @@
 // Indices are checked first. Wrong ones read zeros and write nothing, so kernels that follow find
 // memory as it should be. Sums at indices add up in the order of the indices, with the bits of the
 // processor's: indices are sorted with their positions, and a thread has each run of equal ones.
-// Integers, whose sums don't depend on the order, are added atomically instead.
+// Integers, whose sums don't depend on the order, are added atomically instead; with AtomicSums
+// (cuda/atomic_sums.hpp), all numbers are.
 
 #include <algorithm>
 #include <bit>
@@ -190,6 +191,31 @@ void scatter_slices(const KernelCall& call, const IndexLoops& loops, const Tenso
                  ScatterRun<T, V, Sum, Step>{values, target, sorted, loops, step});
 }
 
+/// *at += value. Bytes around *at may change at the same time, if they are changed atomically or by
+/// stores.
+template <class T>
+TYPEFLOW_DEVICE void add_atomically(T* at, T value) {
+  if constexpr (sizeof(T) >= 4) {
+    atomicAdd(at, value);
+  } else {  // in the word that has the element
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    auto* const word = reinterpret_cast<unsigned*>(address - address % sizeof(unsigned));
+    const auto shift = static_cast<unsigned>(8 * (address % sizeof(unsigned)));
+    constexpr unsigned mask = sizeof(T) == 1 ? 0xffu : 0xffffu;
+    using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+    unsigned known = atomicAdd(word, 0u);
+    for (;;) {
+      const T old = std::bit_cast<T>(static_cast<Bits>(known >> shift));
+      const T sum = static_cast<T>(static_cast<Computed<T>>(old) + static_cast<Computed<T>>(value));
+      const unsigned next =
+          (known & ~(mask << shift)) | static_cast<unsigned>(std::bit_cast<Bits>(sum)) << shift;
+      const unsigned found = atomicCAS(word, known, next);
+      if (found == known) return;
+      known = found;
+    }
+  }
+}
+
 /// Adds an element of a slice to the sum at its index.
 template <class T>
 struct AtomicSum {
@@ -207,8 +233,8 @@ struct AtomicSum {
     const auto outer = static_cast<std::int64_t>(at);
     const std::int64_t index = indices[outer / loops.middle * loops.count + i];
     if (!is_inside(index, loops.extent)) return;
-    atomicAdd(target + (outer * loops.extent + index) * loops.inner + r,
-              static_cast<T>(subtracts ? T(0) - value : value));
+    add_atomically(target + (outer * loops.extent + index) * loops.inner + r,
+                   subtracts ? static_cast<T>(-static_cast<Computed<T>>(value)) : value);
   }
 };
 
@@ -216,12 +242,18 @@ struct AtomicSum {
 template <class T>
 inline constexpr bool adds_atomically = std::is_integral_v<T> && sizeof(T) >= 4;
 
-/// Adds the slices of values to those at their indices, or subtracts them.
+/// The type in which AtomicSum adds: CUDA adds integers as words without a sign.
 template <class T>
+using AtomicNumber =
+    std::conditional_t<!adds_atomically<T>, T,
+                       std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>>;
+
+/// Adds the slices of values to those at their indices, or subtracts them. `Atomic`: in any order.
+template <class T, bool Atomic>
 void add_slices(const KernelCall& call, const IndexLoops& loops, const Tensor& indices,
                 const Tensor& values, const Tensor& target, const Failure* found, bool subtracts) {
-  if constexpr (adds_atomically<T>) {
-    using Word = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
+  if constexpr (Atomic || adds_atomically<T>) {
+    using Word = AtomicNumber<T>;
     each_scattered(
         call, found, loops.shared * loops.middle * loops.count * loops.inner,
         AtomicSum<Word>{static_cast<const Word*>(values.data), static_cast<Word*>(target.data),
@@ -235,10 +267,10 @@ void add_slices(const KernelCall& call, const IndexLoops& loops, const Tensor& i
   }
 }
 
-template <>
-struct kernel_of<ops::ScatterSum> {
+template <bool Atomic>
+struct sum_at_indices_kernel {
   static std::int64_t workspace(const Tensor* in, const Tensor*) {
-    return scatter_workspace(in[1]);
+    return Atomic ? 0 : scatter_workspace(in[1]);
   }
   template <class T>
   static void run(const ops::ScatterSum& op, const Tensor* in, const Tensor* out,
@@ -247,9 +279,11 @@ struct kernel_of<ops::ScatterSum> {
         typeflow::detail::index_loops(out->extents, in[1].extents, op.axis, op.batch_dims);
     check_indices(call, op.indexing, in[1], loops.extent);
     fill_bytes(call, out->data, 0, out->size() * size_of(out->dtype));
-    add_slices<T>(call, loops, in[1], in[0], *out, nullptr, false);
+    add_slices<T, Atomic>(call, loops, in[1], in[0], *out, nullptr, false);
   }
 };
+template <>
+struct kernel_of<ops::ScatterSum> : sum_at_indices_kernel<false> {};
 
 /// A row of coordinates as a position in a tensor.
 struct RavelRow {

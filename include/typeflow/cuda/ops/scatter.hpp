@@ -25,19 +25,22 @@ struct scatter_kernel {
   }
 };
 
-template <class O, bool Subtracts>
-struct scatter_sum_kernel : scatter_kernel<O> {
+template <class O, bool Subtracts, bool Atomic>
+struct scatter_sum_kernel {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return Atomic ? 0 : scatter_workspace(in[1]);
+  }
   template <class T>
   static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
     change_slices(op, in, out, call, [&](const IndexLoops& loops, const Failure* found) {
-      add_slices<T>(call, loops, in[1], in[0], *out, found, Subtracts);
+      add_slices<T, Atomic>(call, loops, in[1], in[0], *out, found, Subtracts);
     });
   }
 };
 template <>
-struct kernel_of<ops::ScatterAdd> : scatter_sum_kernel<ops::ScatterAdd, false> {};
+struct kernel_of<ops::ScatterAdd> : scatter_sum_kernel<ops::ScatterAdd, false, false> {};
 template <>
-struct kernel_of<ops::ScatterSub> : scatter_sum_kernel<ops::ScatterSub, true> {};
+struct kernel_of<ops::ScatterSub> : scatter_sum_kernel<ops::ScatterSub, true, false> {};
 
 template <>
 struct kernel_of<ops::ScatterMul> : scatter_kernel<ops::ScatterMul> {
