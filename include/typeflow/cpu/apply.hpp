@@ -167,9 +167,9 @@ TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::ba
 template <class O, class T, int N>
   requires is_one_of<O, ops::Max, ops::Maximum, ops::Min, ops::Minimum>
 TYPEFLOW_INLINE Vector<T, N> call_integers(const O&, const Vector<T, N>& a, const Vector<T, N>& b) {
-  using V = Vector<T, N>;
   constexpr bool larger = is_one_of<O, ops::Max, ops::Maximum>;
 #if defined(__AVX512BW__)
+  using V = Vector<T, N>;
   if constexpr (sizeof(V) == 64) {
     const __m512i x = (__m512i)a.v;
     const __m512i y = (__m512i)b.v;

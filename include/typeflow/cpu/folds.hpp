@@ -71,18 +71,6 @@ TYPEFLOW_INLINE Vector<T, N> shuffled_pair(const Vector<T, N>& a, const Vector<T
   return Vector<T, N>::of(
       typename Vector<T, N>::V{(Place < N ? a.v[Place % N] : b.v[Place % N])...});
 }
-template <class B, int... Place>
-TYPEFLOW_INLINE B shuffled_pair(const B& a, const B& b,
-                                std::integer_sequence<int, Place...> places) {
-  using V = Vector<typename B::value_type, static_cast<int>(B::size)>;
-  V x, y;
-  std::memcpy(&x.v, &a.data, sizeof x.v);
-  std::memcpy(&y.v, &b.data, sizeof y.v);
-  const V z = shuffled_pair(x, y, places);
-  B r;
-  std::memcpy(&r.data, &z.v, sizeof z.v);
-  return r;
-}
 // What compilers do not know, so that they do not unroll the loop: a number of turns, and that an
 // array ends.
 TYPEFLOW_INLINE int uncounted(int turns) {
@@ -101,14 +89,14 @@ inline constexpr int lanes_of<Vector<T, N>> = N;
 /// How the lanes of a and b are joined: groups of 2 * Half lanes give their lower (or upper)
 /// halves. Within a block, those of a come before those of b. Blocks are 16 bytes or all of the N
 /// lanes, so that one instruction without a table does it.
-template <int Half, bool Upper, int N, int Size>
-constexpr int joined_lane(int lane, int lanes) {
-  constexpr int block = 2 * Half * Size <= 16 && 16 / Size < N ? 16 / Size : N;
-  constexpr int halves = block / Half;
-  const int i = lane % N;
-  const int half = i % block / Half;
-  return (half < halves / 2 ? 0 : lanes) + i / block * block +
-         (half % (halves / 2) * 2 + (Upper ? 1 : 0)) * Half + i % Half;
+/// A lane of b is numbered `lanes` more.
+constexpr int joined_lane(int lane, int lanes, int half, bool upper, int n, int size) {
+  const int block = 2 * half * size <= 16 && 16 / size < n ? 16 / size : n;
+  const int i = lane % n;
+  const int of_a = block / half / 2;  // halves
+  const int place = i % block / half;
+  return (place < of_a ? 0 : lanes) + i / block * block +
+         (place % of_a * 2 + (upper ? 1 : 0)) * half + i % half;
 }
 /// Lanes behind the N first ones have any values. Narrow lanes are moved as parts of wider ones.
 template <int Half, bool Upper, int N, class B>
@@ -122,10 +110,9 @@ TYPEFLOW_INLINE B halves(const B& a, const B& b) {
   std::memcpy(&x.v, &a, sizeof x.v);
   std::memcpy(&y.v, &b, sizeof y.v);
   const U z = [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-    return shuffled_pair(
-        x, y,
-        std::integer_sequence<int, joined_lane<Half * size / unit, Upper, N * size / unit, unit>(
-                                       I, units)...>{});
+    return shuffled_pair(x, y,
+                         std::integer_sequence<int, joined_lane(I, units, Half * size / unit, Upper,
+                                                                N * size / unit, unit)...>{});
   }(std::make_integer_sequence<int, units>{});
   B r;
   std::memcpy(&r, &z.v, sizeof z.v);
@@ -142,21 +129,16 @@ inline constexpr auto lanes_of_rows = [] {
   for (int k = 0; k < Rows; ++k) {
     for (int i = 0; i < N; ++i) row[k][i] = k;
   }
-  const auto join = [&]<int Half, int Left>(auto self, std::integral_constant<int, Half>,
-                                            std::integral_constant<int, Left>) -> void {
-    if constexpr (Left > 1 && Half > 0) {
-      for (int k = 0; k < Left / 2; ++k) {
-        int joined[N] = {};
-        for (int i = 0; i < N; ++i) {
-          const int from = joined_lane<Half, false, N, Size>(i, N);
-          joined[i] = from < N ? row[k][from] : row[k + Left / 2][from - N];
-        }
-        for (int i = 0; i < N; ++i) row[k][i] = joined[i];
+  for (int half = N / 2, left = Rows / 2; half > 0 && left > 0; half /= 2, left /= 2) {
+    for (int k = 0; k < left; ++k) {
+      int joined[N] = {};
+      for (int i = 0; i < N; ++i) {
+        const int from = joined_lane(i, N, half, false, N, Size);
+        joined[i] = from < N ? row[k][from] : row[k + left][from - N];
       }
-      self(self, std::integral_constant<int, Half / 2>{}, std::integral_constant<int, Left / 2>{});
+      for (int i = 0; i < N; ++i) row[k][i] = joined[i];
     }
-  };
-  join(join, std::integral_constant<int, N / 2>{}, std::integral_constant<int, Rows>{});
+  }
   for (int i = N - 1; i >= 0; --i) lane.v[row[0][i]] = i;
   return lane;
 }();

@@ -9,9 +9,8 @@
 // a buffer holds. They have the same bits as if they were computed again.
 //
 // A row of many vectors is folded in four accumulators, over chunks of a fixed size; a row of few
-// vectors in one. Two rows of few vectors go abreast if the kernel computes little of each element.
-// The lanes of up to 16 rows' accumulators are folded together. None of that depends on threads, so
-// the bits of a result depend on extents alone.
+// vectors in one. The lanes of up to 16 rows' accumulators are folded together. None of that
+// depends on threads, so the bits of a result depend on extents alone.
 
 #include <algorithm>
 #include <cstdint>
@@ -65,7 +64,6 @@ class RowFolds : RowLoops<Outer, L, M> {
   }
 
  private:
-  static constexpr int abreast = 2;
   /// Rows whose lanes are folded together: a lane of their values for each.
   static constexpr int most_together = std::min(N, 16);
   /// Rows of fewer elements are fetched ahead. Processors fetch the lines of longer ones by
@@ -80,17 +78,9 @@ class RowFolds : RowLoops<Outer, L, M> {
         std::min<std::int64_t>(elements / std::max<std::int64_t>(length, 1), most_together);
     return 2 * rows < most_together ? 1 : rows;
   }
-  /// Whether rows of few vectors go abreast in pass P: if it stores no elements, so that rows may
-  /// be read again, their rows lie one after the other, and it computes little.
+  /// Whether pass P computes little of each element, so that a loop's own instructions count.
   template <int P>
-  static constexpr bool may_go_abreast = [] {
-    if (most_together < 4 || M::template has_reloads<P>) return false;
-    for (int i = 0; i < M::inputs; ++i) {
-      if (Rows::place_of(M::input_specs[i]) == RowsPlace::scattered) return false;
-    }
-    for (int s = 0; s < M::stores; ++s) {
-      if (P == M::passes - 1 && !M::store_specs[s].is_row) return false;
-    }
+  static constexpr bool is_cheap = [] {
     int flops = 0;
     for (int i = 0; i < M::items; ++i) {
       const bool computes =
@@ -98,7 +88,7 @@ class RowFolds : RowLoops<Outer, L, M> {
           M::template needed<P, false>[static_cast<std::size_t>(M::first_item + i)];
       if (computes) flops += M::flops[i];
     }
-    return flops < M::costly;
+    return flops < M::costly && !M::template has_reloads<P>;
   }();
   /// Whether all vectors of a row are folded in one accumulator. It depends on the length alone, so
   /// that kernels that fold the same values have the same bits, whatever else they compute.
@@ -207,12 +197,12 @@ class RowFolds : RowLoops<Outer, L, M> {
     if constexpr (!M::template has_folds<P>) {
       map_rows<P>(call, in, length, b, values, ops, kept);
     } else {
-      States states[most_together + abreast];
+      States states[most_together];
       States* const state = unbounded(states);
       bool done = false;
-      if constexpr (may_go_abreast<P>) {
+      if constexpr (is_cheap<P>) {
         done = is_few_vectors(length) && rows_together(length) > 1;
-        if (done) fold_abreast<P>(call, in, length, b, values, ops, kept, state);
+        if (done) fold_few<P>(call, in, length, b, values, ops, kept, state);
       }
       if (!done) fold_rows<P>(call, in, length, b, values, ops, kept, state);
       if (b.count > 1) {
@@ -349,42 +339,33 @@ class RowFolds : RowLoops<Outer, L, M> {
 
   /// The same for rows of few vectors.
   template <int P>
-  [[gnu::noinline, gnu::flatten]] static void fold_abreast(const KernelCall& call, const Layout* in,
-                                                           std::int64_t length, const Block& block,
-                                                           const RowValues& values,
-                                                           const Ops& operations, Kept& kept,
-                                                           States* total) {
+  [[gnu::noinline, gnu::flatten]] static void fold_few(const KernelCall& call, const Layout* in,
+                                                       std::int64_t length, const Block& block,
+                                                       const RowValues& values,
+                                                       const Ops& operations, Kept& kept,
+                                                       States* total) {
     const Ops ops = operations;
     Block b;
     copy_block(block, b);
     const int rest = static_cast<int>(length % N);
     const std::int64_t whole = length - rest;
-    // If there are fewer, each goes abreast of itself.
-    const int step = b.count < abreast ? 0 : 1;
-    for (int k = 0; k < b.count; k += step == 0 ? 1 : abreast) {
-      const int first = step == 0 ? k : std::min(k, b.count - abreast);
-      Row p[abreast];
-      Registers of_row[abreast];
-      States s[abreast];
-      [&]<int... U>(std::integer_sequence<int, U...>) TYPEFLOW_INLINE_LAMBDA {
-        (begin_row<P>(call, in, length, b.coordinate, b, values, first + U * step, p[U], of_row[U]),
-         ...);
-        ((p[U].ahead = 4096), ...);
-        (reset<P>(s[U]), ...);
-        for (std::int64_t i = 0; i < whole; i += N) {
-          (Loops::template step<P, false>(of_row[U], call, ops, kept, p[U], s[U], i), ...);
-        }
-        if (rest > 0) {
-          (Loops::template step_part<P, false>(of_row[U], call, ops, kept, p[U], s[U], whole, rest),
-           ...);
-        }
-        (copy<P>(s[U], total[first + U]), ...);
-      }(std::make_integer_sequence<int, abreast>{});
+    for (int k = 0; k < b.count; ++k) {
+      Row p;
+      Registers of_row;
+      begin_row<P>(call, in, length, b.coordinate, b, values, k, p, of_row);
+      p.ahead = 4096;
+      States state;
+      reset<P>(state);
+      for (std::int64_t i = 0; i < whole; i += N) {
+        Loops::template step<P, false>(of_row, call, ops, kept, p, state, i);
+      }
+      if (rest > 0) {
+        Loops::template step_part<P, false>(of_row, call, ops, kept, p, state, whole, rest);
+      }
+      M::template each_fold<P>([&]<int I>()
+                                   TYPEFLOW_INLINE_LAMBDA { get<I>(total[k]) = get<I>(state); });
+      Rows::next_coordinates(call, b.coordinate);
     }
-  }
-  template <int P>
-  TYPEFLOW_INLINE static void copy(const States& from, States& to) {
-    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA { get<I>(to) = get<I>(from); });
   }
 };
 
