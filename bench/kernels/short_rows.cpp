@@ -33,6 +33,11 @@ void few_vectors(Cases& c) {
   c.value<[](auto x) { return tf::sum<1>(x); }, FewVectors<float, 100>>("sum_100");
   c.value<[](auto x) { return tf::max<1>(x); }, FewVectors<float, 50>>("max_50");
   c.value<[](auto x) { return tf::max<1>(x); }, FewVectors<tf::bfloat16, 100>>("max_100_bfloat16");
+  c.value<[](auto x) { return tf::max<1>(x); }, FewVectors<tf::float16, 40>>("max_40_half");
+  c.value<[](auto x) { return tf::max<1>(x); }, Between<std::int8_t, -100, 100, 1 << 16, 50>>(
+      "max_50_int8");
+  c.value<[](auto x) { return tf::argmax<1>(x); }, Between<std::int8_t, -100, 100, 1 << 20, 4>>(
+      "argmax_4_int8");
   c.value<[](auto x) { return tf::any<1>(x); }, Between<bool, 0, 2, 1 << 16, 64>>("any_64");
   c.value<[](auto x) { return tf::logsumexp<1>(x); }, FewVectors<float, 50>>("logsumexp_50");
   c.value<[](auto x) { return softmax(x); }, FewVectors<float, 40>>("softmax_40");

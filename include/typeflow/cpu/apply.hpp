@@ -122,6 +122,9 @@ TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
 
 template <class O, class... One>
 inline constexpr bool is_one_of = (std::is_same_v<O, One> || ...);
+/// Folds to the largest or smallest element.
+template <class O>
+inline constexpr bool is_extreme = is_one_of<O, ops::Max, ops::Min>;
 /// Whether call_integers takes an operation of Vectors of integers. Others are called for each
 /// integer.
 template <class O>
@@ -157,6 +160,39 @@ template <class O, class T, class A>
            (std::is_same_v<O, ops::Min> || std::is_same_v<O, ops::Minimum>))
 TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   return select(b == b, xsimd::min(b, a), b);
+}
+
+/// The larger or smaller of two integers. g++ 12 takes a comparison and a selection for it in the
+/// widest registers.
+template <class O, class T, int N>
+  requires is_one_of<O, ops::Max, ops::Maximum, ops::Min, ops::Minimum>
+TYPEFLOW_INLINE Vector<T, N> call_integers(const O&, const Vector<T, N>& a, const Vector<T, N>& b) {
+  constexpr bool larger = is_one_of<O, ops::Max, ops::Maximum>;
+#if defined(__AVX512BW__)
+  using V = Vector<T, N>;
+  if constexpr (sizeof(V) == 64) {
+    const __m512i x = (__m512i)a.v;
+    const __m512i y = (__m512i)b.v;
+    if constexpr (sizeof(T) == 1) {
+      return V::of((typename V::V)(std::is_signed_v<T>
+                                       ? (larger ? _mm512_max_epi8(x, y) : _mm512_min_epi8(x, y))
+                                       : (larger ? _mm512_max_epu8(x, y) : _mm512_min_epu8(x, y))));
+    } else if constexpr (sizeof(T) == 2) {
+      return V::of((typename V::V)(
+          std::is_signed_v<T> ? (larger ? _mm512_max_epi16(x, y) : _mm512_min_epi16(x, y))
+                              : (larger ? _mm512_max_epu16(x, y) : _mm512_min_epu16(x, y))));
+    } else if constexpr (sizeof(T) == 4) {
+      return V::of((typename V::V)(
+          std::is_signed_v<T> ? (larger ? _mm512_max_epi32(x, y) : _mm512_min_epi32(x, y))
+                              : (larger ? _mm512_max_epu32(x, y) : _mm512_min_epu32(x, y))));
+    } else if constexpr (sizeof(T) == 8) {
+      return V::of((typename V::V)(
+          std::is_signed_v<T> ? (larger ? _mm512_max_epi64(x, y) : _mm512_min_epi64(x, y))
+                              : (larger ? _mm512_max_epu64(x, y) : _mm512_min_epu64(x, y))));
+    }
+  }
+#endif
+  return larger ? select(a < b, b, a) : select(b < a, b, a);
 }
 
 /// A selection between booleans.

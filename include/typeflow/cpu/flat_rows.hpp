@@ -14,14 +14,15 @@
 #include <utility>
 
 #include "typeflow/cpu/repeats.hpp"
-#include "typeflow/cpu/small_rows.hpp"
+#include "typeflow/cpu/row_operands.hpp"
+#include "typeflow/lower/kernel_spec.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The operands of consecutive rows as if they were one row.
 template <int Outer, class L, class M>
-struct FlatRows : SmallRows<Outer, L, M> {
-  using Rows = SmallRows<Outer, L, M>;
+struct FlatRows : RowOperands<Outer, L, M> {
+  using Rows = RowOperands<Outer, L, M>;
   using Rows::N;
   using typename Rows::Layout;
   using typename Rows::Ops;
@@ -268,7 +269,7 @@ class SmallMaps : FlatRows<Outer, L, M> {
 template <int Outer, class L, class M>
 class SmallColumns : FlatRows<Outer + 1, L, M> {
   using Flat = FlatRows<Outer + 1, L, M>;
-  using Outside = SmallRows<Outer, L, M>;
+  using Outside = RowOperands<Outer, L, M>;
   using Flat::N;
   using typename Flat::Layout;
   using typename Flat::Ops;
@@ -450,7 +451,9 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
         State column;
         column.reset();
         for (std::int64_t k = 0; k < rows; ++k) {
-          column.step(L::template load<C>(all + k * width + j, count), k);
+          State part;
+          part.value = L::template load<C>(all + k * width + j, count);
+          column.merge(part);
         }
         get<M::first_item + I>(r[j / N]) = column.result();
       }

@@ -71,18 +71,6 @@ TYPEFLOW_INLINE Vector<T, N> shuffled_pair(const Vector<T, N>& a, const Vector<T
   return Vector<T, N>::of(
       typename Vector<T, N>::V{(Place < N ? a.v[Place % N] : b.v[Place % N])...});
 }
-template <class B, int... Place>
-TYPEFLOW_INLINE B shuffled_pair(const B& a, const B& b,
-                                std::integer_sequence<int, Place...> places) {
-  using V = Vector<typename B::value_type, static_cast<int>(B::size)>;
-  V x, y;
-  std::memcpy(&x.v, &a.data, sizeof x.v);
-  std::memcpy(&y.v, &b.data, sizeof y.v);
-  const V z = shuffled_pair(x, y, places);
-  B r;
-  std::memcpy(&r.data, &z.v, sizeof z.v);
-  return r;
-}
 // What compilers do not know, so that they do not unroll the loop: a number of turns, and that an
 // array ends.
 TYPEFLOW_INLINE int uncounted(int turns) {
@@ -98,25 +86,69 @@ template <class B>
 inline constexpr int lanes_of = static_cast<int>(B::size);
 template <class T, int N>
 inline constexpr int lanes_of<Vector<T, N>> = N;
-/// Takes the lower (or upper) half of each group of 2 * Half lanes: a group of a, then one of b, in
-/// turns. Lanes that no group fills have any values.
+/// How the lanes of a and b are joined: groups of 2 * Half lanes give their lower (or upper)
+/// halves. Within a block, those of a come before those of b. Blocks are 16 bytes or all of the N
+/// lanes, so that one instruction without a table does it.
+/// A lane of b is numbered `lanes` more.
+constexpr int joined_lane(int lane, int lanes, int half, bool upper, int n, int size) {
+  const int block = 2 * half * size <= 16 && 16 / size < n ? 16 / size : n;
+  const int i = lane % n;
+  const int of_a = block / half / 2;  // halves
+  const int place = i % block / half;
+  return (place < of_a ? 0 : lanes) + i / block * block +
+         (place % of_a * 2 + (upper ? 1 : 0)) * half + i % half;
+}
+/// Lanes behind the N first ones have any values. Narrow lanes are moved as parts of wider ones.
 template <int Half, bool Upper, int N, class B>
 TYPEFLOW_INLINE B halves(const B& a, const B& b) {
-  constexpr int n = lanes_of<B>;
-  return [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-    return shuffled_pair(
-        a, b,
-        std::integer_sequence<int, (I % N / Half % 2 * n + I % N / Half / 2 * 2 * Half + I % Half +
-                                    (Upper ? Half : 0))...>{});
-  }(std::make_integer_sequence<int, n>{});
+  constexpr int size = static_cast<int>(sizeof(B)) / lanes_of<B>;
+  constexpr int unit = Half * size % 8 == 0 ? 8 : Half * size % 4 == 0 ? 4 : size;
+  constexpr int units = static_cast<int>(sizeof(B)) / unit;
+  using Unit = std::conditional_t<unit == 4, float, IntegerOf<static_cast<std::size_t>(unit)>>;
+  using U = Vector<Unit, units>;
+  U x, y;
+  std::memcpy(&x.v, &a, sizeof x.v);
+  std::memcpy(&y.v, &b, sizeof y.v);
+  const U z = [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+    return shuffled_pair(x, y,
+                         std::integer_sequence<int, joined_lane(I, units, Half * size / unit, Upper,
+                                                                N * size / unit, unit)...>{});
+  }(std::make_integer_sequence<int, units>{});
+  B r;
+  std::memcpy(&r, &z.v, sizeof z.v);
+  return r;
 }
-/// Lane i of the result is lane i * Step of x; lanes that x has not are of no interest.
-template <int Step, class B>
-TYPEFLOW_INLINE B every(const B& x) {
-  if constexpr (Step == 1) return x;
+/// The lane that holds the fold of row k after `Rows` rows were joined: register k with register
+/// k + Rows / 2, and so on.
+template <int Rows, int N, int Size>
+inline constexpr auto lanes_of_rows = [] {
+  struct {
+    int v[Rows];
+  } lane{};
+  int row[Rows][N] = {};
+  for (int k = 0; k < Rows; ++k) {
+    for (int i = 0; i < N; ++i) row[k][i] = k;
+  }
+  for (int half = N / 2, left = Rows / 2; half > 0 && left > 0; half /= 2, left /= 2) {
+    for (int k = 0; k < left; ++k) {
+      int joined[N] = {};
+      for (int i = 0; i < N; ++i) {
+        const int from = joined_lane(i, N, half, false, N, Size);
+        joined[i] = from < N ? row[k][from] : row[k + left][from - N];
+      }
+      for (int i = 0; i < N; ++i) row[k][i] = joined[i];
+    }
+  }
+  for (int i = N - 1; i >= 0; --i) lane.v[row[0][i]] = i;
+  return lane;
+}();
+/// Lane k of the result is that of row k; others are of no interest.
+template <int Rows, int N, class B>
+TYPEFLOW_INLINE B in_order_of_rows(const B& x) {
   constexpr int n = lanes_of<B>;
+  constexpr int size = static_cast<int>(sizeof(B)) / n;
   return [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-    return shuffled_pair(x, x, std::integer_sequence<int, I * Step % n...>{});
+    return shuffled(x, std::integer_sequence<int, lanes_of_rows<Rows, N, size>.v[I % Rows]...>{});
   }(std::make_integer_sequence<int, n>{});
 }
 /// The first lane of x in all lanes.
@@ -177,7 +209,7 @@ struct FoldState {
         ((all[K] = state(K).value), ...);
       }(std::make_integer_sequence<int, Rows>{});
       join<Rows, L::size / 2>(all, state(0));
-      state(0).value = every<L::size / Rows>(state(0).value);
+      state(0).value = in_order_of_rows<Rows, L::size>(state(0).value);
       if constexpr (is_batch<T>) state(0).value = L::template rounded<T>(state(0).value);
     } else {
       Array<T, L::size> all{};
@@ -297,7 +329,7 @@ struct FoldState<Lanes<Wide, A>, O, T> {
   TYPEFLOW_INLINE static void finish_together(const F& state) {
     for (int k = 0; k < uncounted(Rows); ++k) state(k).number_lanes();
     join<Rows, L::size / 2>(state);
-    state(0).place = every<L::size / Rows>(state(0).place);
+    state(0).place = in_order_of_rows<Rows, L::size>(state(0).place);
   }
   TYPEFLOW_INLINE Vector<std::int32_t, L::size> result() const {
     const Positions found = select(place == Positions(nowhere), Positions(I(0)), place);
@@ -360,10 +392,19 @@ struct FoldState<Lanes<Wide, A>, O, T> {
     if constexpr (!is_batch<T>) {
       return typename O::better{}(x, best);
     } else {
-      Where is_number = x == x;
+      const Where is_number = x == x;
 #if defined(__AVX512F__)
-      // Otherwise compilers compare x with the best first, and one comparison waits for the other.
-      if constexpr (sizeof is_number.data <= 2) __asm__("" : "+Yk"(is_number.data));
+      // One comparison with a mask. Otherwise compilers compare x with the best first, and one
+      // comparison waits for the other.
+      if constexpr (sizeof is_number.data <= 2) {
+        constexpr int better =
+            std::is_same_v<typename O::extreme, ops::Max> ? _CMP_NLE_UQ : _CMP_NGE_UQ;
+        if constexpr (sizeof(C) == 4) {
+          return Where(_mm512_mask_cmp_ps_mask(is_number.data, x.data, best.data, better));
+        } else {
+          return Where(_mm512_mask_cmp_pd_mask(is_number.data, x.data, best.data, better));
+        }
+      }
 #endif
       if constexpr (std::is_same_v<typename O::extreme, ops::Max>) {
         return is_number & !(x <= best);

@@ -3,12 +3,14 @@
 
 // Registers full of integers of 1 or 2 bytes, for kernels that have no other numbers. Kernels with
 // others have as many lanes as a register has floats or doubles (lanes.hpp), and would use a
-// quarter of a register for bytes. Booleans are bytes, too: -1 or 0 in registers.
+// quarter of a register for bytes. Booleans are bytes, too: -1 or 0 in registers. 16-bit
+// floating-point numbers are their bits, in kernels that only look for the largest or smallest.
 
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
+#include "typeflow/cpu/apply.hpp"
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/lower/kernel_types.hpp"
 
@@ -20,8 +22,11 @@ struct NarrowLanes {
   static constexpr int size = static_cast<int>(xsimd::batch<float, A>::size) * 4 / Bytes;
   using Carrier = IntegerOf<static_cast<std::size_t>(Bytes)>;
   using Mask = Vector<Carrier, size>;
+  /// The integers that elements of T are in memory.
   template <class T>
-  using of = Vector<std::conditional_t<std::is_same_v<T, bool>, Carrier, T>, size>;
+  using Stored = std::conditional_t<std::is_same_v<T, bool> || detail::is_half<T>, Carrier, T>;
+  template <class T>
+  using of = Vector<Stored<T>, size>;
   template <class T>
   static constexpr bool fills = true;
 
@@ -29,6 +34,8 @@ struct NarrowLanes {
   TYPEFLOW_INLINE static of<T> broadcast(T x) {
     if constexpr (std::is_same_v<T, bool>) {
       return Mask(static_cast<Carrier>(x ? -1 : 0));
+    } else if constexpr (detail::is_half<T>) {
+      return of<T>(static_cast<Carrier>(x.bits));
     } else {
       return of<T>(x);
     }
@@ -49,20 +56,18 @@ struct NarrowLanes {
   /// The first `count` elements; the others are zero.
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p, int count) {
+    const of<T> x = load_part<Stored<T>, size>(reinterpret_cast<const Stored<T>*>(p), count);
     if constexpr (std::is_same_v<T, bool>) {
-      return Mask(Carrier(0)) -
-             load_part<Carrier, size>(reinterpret_cast<const Carrier*>(p), count);
+      return Mask(Carrier(0)) - x;
     } else {
-      return load_part<T, size>(p, count);
+      return x;
     }
   }
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x, int count) {
-    if constexpr (std::is_same_v<T, bool>) {
-      store_part<Carrier, size>(reinterpret_cast<Carrier*>(p), x & Mask(Carrier(1)), count);
-    } else {
-      store_part<T, size>(p, x, count);
-    }
+    of<T> y = x;
+    if constexpr (std::is_same_v<T, bool>) y = y & Mask(Carrier(1));
+    store_part<Stored<T>, size>(reinterpret_cast<Stored<T>*>(p), y, count);
   }
   /// Stores the first lane.
   template <class T>
@@ -100,12 +105,14 @@ struct NarrowLanes {
 };
 
 /// The bytes of all these types if they are narrow integers, or booleans, of one size; otherwise 0.
-constexpr int narrow_size(const DType* types, int count) {
+/// With `halves`, 16-bit floating-point numbers are narrow integers, too.
+constexpr int narrow_size(const DType* types, int count, bool halves) {
   for (int i = 0; i < count; ++i) {
-    const bool is_narrow = types[i] == DType::int8 || types[i] == DType::uint8 ||
-                           types[i] == DType::int16 || types[i] == DType::uint16 ||
-                           types[i] == DType::boolean;
-    if (!is_narrow || size_of(types[i]) != size_of(types[0])) return 0;
+    const DType type = types[i];
+    const bool is_half = type == DType::float16 || type == DType::bfloat16;
+    const bool is_narrow = type == DType::int8 || type == DType::uint8 || type == DType::int16 ||
+                           type == DType::uint16 || type == DType::boolean || (is_half && halves);
+    if (!is_narrow || size_of(type) != size_of(types[0])) return 0;
   }
   return count == 0 ? 0 : static_cast<int>(size_of(types[0]));
 }
@@ -128,7 +135,10 @@ struct LanesOfBody<Wide, A, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<
       In::dtype..., (It::count == 0 ? DType::float32 : It::dtype)..., DType::boolean};
   using type =
       typename LanesOfSize<Wide, A,
-                           Wide ? 0 : narrow_size(types, sizeof...(In) + sizeof...(It))>::type;
+                           Wide ? 0
+                                : narrow_size(types, sizeof...(In) + sizeof...(It),
+                                              sizeof...(It) > 0 &&
+                                                  (is_extreme<typename It::op> && ...))>::type;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -5,6 +5,7 @@
 // of each row.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -47,6 +48,92 @@ TYPEFLOW_INLINE void transpose_matrix(const T* from, std::int64_t pitch, std::in
   }
 }
 
+#if defined(__AVX512BW__)
+/// Registers of N rows of `Length` elements of `Size` bytes, permuted to columns of N elements.
+/// Each result takes elements of the first two registers, then of one more at a time.
+template <std::size_t Size, int N, int Length>
+struct ColumnsOfRows {
+  static constexpr int U = static_cast<int>(64 / Size);  ///< elements of a register
+  static constexpr int registers = (N * Length + U - 1) / U;
+  static constexpr int steps = std::max(1, registers - 1);
+#if defined(__AVX512VBMI__)
+  static constexpr bool possible = Size <= 8;
+#else
+  static constexpr bool possible = Size <= 8 && Size != 1;
+#endif
+  using Places = Array<IntegerOf<Size>, U>;
+  alignas(64) static constexpr auto places = [] {
+    Array<Array<Places, steps>, registers> p{};
+    for (int out = 0; out < registers; ++out) {
+      for (int step = 0; step < steps; ++step) {
+        for (int i = 0; i < U; ++i) {
+          const int to = out * U + i;
+          const int from = to < N * Length ? to % N * Length + to / N : 0;
+          const int place = from / U == step + 1 ? U + from % U : step == 0 ? from % U : i;
+          p.v[out].v[step].v[i] = static_cast<IntegerOf<Size>>(place);
+        }
+      }
+    }
+    return p;
+  }();
+
+  TYPEFLOW_INLINE static __m512i permuted(__m512i a, const Places& place, __m512i b) {
+    const __m512i p = _mm512_load_si512(place.v);
+#if defined(__AVX512VBMI__)
+    if constexpr (Size == 1) return _mm512_permutex2var_epi8(a, p, b);
+#endif
+    if constexpr (Size == 2) return _mm512_permutex2var_epi16(a, p, b);
+    if constexpr (Size == 4) return _mm512_permutex2var_epi32(a, p, b);
+    return _mm512_permutex2var_epi64(a, p, b);
+  }
+  /// Reads and writes whole registers.
+  TYPEFLOW_INLINE static void run(const std::byte* from, std::byte* to) {
+    __m512i in[registers];
+    for (int k = 0; k < registers; ++k) in[k] = _mm512_loadu_si512(from + 64 * k);
+    for (int out = 0; out < registers; ++out) {
+      __m512i x = in[0];
+      for (int step = 0; step < steps; ++step) {
+        x = permuted(x, places.v[out].v[step], in[registers == 1 ? 0 : step + 1]);
+      }
+      _mm512_store_si512(to + 64 * out, x);
+    }
+  }
+};
+#endif
+/// load_tile for N rows of 2 to 6 elements. Returns whether it could.
+template <class T, int N>
+TYPEFLOW_INLINE bool load_columns([[maybe_unused]] const T* from,
+                                  [[maybe_unused]] std::int64_t length,
+                                  [[maybe_unused]] std::int64_t readable,
+                                  [[maybe_unused]] RowTile<T, N>& tile) {
+#if defined(__AVX512BW__)
+  constexpr std::size_t size = sizeof(T);
+  const auto load = [&]<int Length>(std::integral_constant<int, Length>) TYPEFLOW_INLINE_LAMBDA {
+    using C = ColumnsOfRows<size, N, Length>;
+    if (readable < C::registers * C::U) return false;
+    C::run(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(tile.v));
+    return true;
+  };
+  if constexpr (ColumnsOfRows<size, N, 2>::possible) {
+    switch (length) {
+      case 2:
+        return load(std::integral_constant<int, 2>{});
+      case 3:
+        return load(std::integral_constant<int, 3>{});
+      case 4:
+        return load(std::integral_constant<int, 4>{});
+      case 5:
+        return load(std::integral_constant<int, 5>{});
+      case 6:
+        return load(std::integral_constant<int, 6>{});
+      default:
+        return false;
+    }
+  }
+#endif
+  return false;
+}
+
 /// load_tile for any rows.
 template <class T, int N>
 [[gnu::noinline]] void load_any_tile(const T* from, int count, std::int64_t length,
@@ -54,26 +141,32 @@ template <class T, int N>
   if (count < N) std::fill_n(tile.v, length * N, T(0));
   transpose_matrix(from, length, count, length, tile.v, N);
 }
-/// Fills a tile with `count` rows of `length` elements that lie one after the other. The elements
-/// of missing rows are zero. The first `readable` elements may be read.
+/// load_tile for N rows, by blocks.
 template <class T, int N>
-[[gnu::noinline, gnu::flatten]] void load_tile(const T* from, int count, std::int64_t length,
-                                               std::int64_t readable, RowTile<T, N>& tile) {
+[[gnu::noinline, gnu::flatten]] void load_blocks(const T* from, std::int64_t length,
+                                                 std::int64_t readable, RowTile<T, N>& tile) {
   if constexpr (sizeof(T) <= 8) {
     using B = TransposeBlocks<T>;
     if constexpr (N == B::W) {
-      if (count == N && B::narrow(from, length, readable, {tile.v, N})) return;
+      if (B::narrow(from, length, readable, {tile.v, N})) return;
     } else if constexpr (sizeof(T) <= 2) {
       // Booleans are copied as bytes.
       using U = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
-      if (count == N) {
-        TransposeBlocks<U>::run({reinterpret_cast<const U*>(from), length}, N, length,
-                                {reinterpret_cast<U*>(tile.v), N}, readable, false);
-        return;
-      }
+      TransposeBlocks<U>::run({reinterpret_cast<const U*>(from), length}, N, length,
+                              {reinterpret_cast<U*>(tile.v), N}, readable, false);
+      return;
     }
   }
-  load_any_tile(from, count, length, tile);
+  load_any_tile(from, N, length, tile);
+}
+/// Fills a tile with `count` rows of `length` elements that lie one after the other. The elements
+/// of missing rows are zero. The first `readable` elements may be read.
+template <class T, int N>
+[[gnu::noinline]] void load_tile(const T* from, int count, std::int64_t length,
+                                 std::int64_t readable, RowTile<T, N>& tile) {
+  if (count < N) return load_any_tile(from, count, length, tile);
+  if (load_columns(from, length, readable, tile)) return;
+  load_blocks(from, length, readable, tile);
 }
 /// The other way round.
 template <class T, int N>
