@@ -48,6 +48,7 @@ struct IntegerPacking {
   using Part = std::conditional_t<Group == 4, std::uint8_t,
                                   std::conditional_t<Group == 2, std::int16_t, std::int32_t>>;
   static constexpr std::uint8_t flip = Flips ? 0x80 : 0;
+  static constexpr bool joins_bits = Group == 4 && !Flips;
 
   TYPEFLOW_INLINE static Part part(T x) {
     if constexpr (Group == 4) {

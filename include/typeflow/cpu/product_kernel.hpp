@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "typeflow/cpu/call.hpp"
+#include "typeflow/cpu/line_squares.hpp"
 #include "typeflow/cpu/transpose_square.hpp"
 #include "typeflow/cpu/xsimd.hpp"
 
@@ -22,7 +23,7 @@ TYPEFLOW_INLINE void prefetch(const T* at, std::int64_t ahead) {
   __builtin_prefetch(reinterpret_cast<const void*>(address));
 }
 
-#if defined(__AVX__)
+#if defined(__AVX__) && !defined(__AVX512BW__)
 /// Copies 8 rows of 4 elements transposed.
 TYPEFLOW_INLINE void transpose_rows(const float* from, std::int64_t pitch, float* to,
                                     std::int64_t to_pitch) {
@@ -70,6 +71,20 @@ template <class T>
   constexpr std::int64_t line = 64 / sizeof(T);
   constexpr std::int64_t piece = 16 * line;
   const std::int64_t count = last - first;
+#if defined(__AVX512BW__)
+  if constexpr (line_square_size<T> != 0) {
+    for (std::int64_t j = 0; j < width; j += line) {
+      const std::int64_t rows = std::clamp<std::int64_t>(count - j, 0, line);
+      const T* const from = b + (first + (rows > 0 ? j : 0)) * pitch;
+      for (std::int64_t k = 0; k < depth; k += line) {
+        for (std::int64_t r = 0; r < rows; ++r) prefetch(from + r * pitch + k, 8 * line);
+        transpose_line_square(from + k, pitch, rows, std::min(line, depth - k),
+                              panel + k * width + j, width);
+      }
+    }
+    return;
+  }
+#endif
   for (std::int64_t begin = 0; begin < depth; begin += piece) {
     const std::int64_t end = std::min(begin + piece, depth);
     const std::int64_t whole = begin + (end - begin) / size * size;
@@ -92,7 +107,7 @@ template <class T>
         }
       }
     };
-#if defined(__AVX__)
+#if defined(__AVX__) && !defined(__AVX512BW__)
     if constexpr (std::is_same_v<T, float>) {
       take(std::integral_constant<int, 8>{},
            [&](const T* from, T* to) { transpose_rows(from, pitch, to, width); });
