@@ -93,8 +93,8 @@ struct BFloat16Pairs {
     using Extents = ir::ContractionExtents;
     const std::int64_t rows = extents[Extents::rows];
     const std::int64_t columns = extents[Extents::columns];
-    return rows >= 2 && columns >= 2 && std::max(rows, columns) >= 32 &&
-           extents[Extents::depth] >= 32;
+    return rows >= 2 && columns >= 2 && extents[Extents::depth] >= 32 &&
+           checked_product(rows, columns) >= 64;
   }
 
   TYPEFLOW_INLINE static Sums add(const Sums& sum, const Words& left, const Words& right) {

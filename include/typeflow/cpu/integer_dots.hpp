@@ -28,9 +28,10 @@ class IntegerDots {
  public:
   /// Whether the product is one that run() computes.
   static bool fits(const ProductKernel<std::int32_t>& kernel, const std::int64_t* extents) {
-    return IntegerGroups<X, Y, A>::group == 4 &&
-           ((extents[Extents::columns] == 1 && !kernel.transposed_a) ||
-            (extents[Extents::rows] == 1 && kernel.transposed_b));
+    if (IntegerGroups<X, Y, A>::group != 4) return false;
+    const bool one_row = extents[Extents::rows] == 1;
+    const bool one_column = extents[Extents::columns] == 1;
+    return (one_column && (one_row || !kernel.transposed_a)) || (one_row && kernel.transposed_b);
   }
 
   static void run(const KernelCall& call, const ProductKernel<std::int32_t>& kernel) {

@@ -127,7 +127,7 @@ class PackedProducts {
                  const std::int64_t slot = i / parts;
                  const std::int64_t part = i % parts;
                  if (part < groups) {
-                   if (!a_is_words) pack_a(first + slot, slot, part * rows_of_task);
+                   if (!a_is_words) pack_a(first + slot, slot, part);
                  } else {
                    pack_b(first + slot, slot, part - groups);
                  }
@@ -138,17 +138,25 @@ class PackedProducts {
     return call.operand<const typename Left::Element>(0) +
            kernel.part_of_a(call.extents, matrix) * rows * depth;
   }
-  /// A transposed a stays so: rows of words lie side by side.
-  void pack_a(std::int64_t matrix, std::int64_t slot, std::int64_t begin) const {
+  /// Part `part` of as many as there are groups of rows. A transposed a is read along its rows; the
+  /// words of a group lie together, those of one step side by side.
+  void pack_a(std::int64_t matrix, std::int64_t slot, std::int64_t part) const {
     const auto* const a = elements_of_a(matrix);
-    const std::int64_t end = std::min(begin + rows_of_task, rows);
     Word* const to = a_of(slot);
     if (kernel.transposed_a) {
-      for (std::int64_t k = 0; k < words; ++k) {
-        Left::zip(a + group * k * rows + begin, rows, rows_of_word(k), end - begin,
-                  to + k * rows + begin);
+      const std::int64_t last = words * (part + 1) / groups;
+      for (std::int64_t k = words * part / groups; k < last; ++k) {
+        for (std::int64_t i = 0; i < rows; i += rows_of_task) {
+          const std::int64_t count = std::min(rows_of_task, rows - i);
+          Left::zip(a + group * k * rows + i, rows, rows_of_word(k), count,
+                    to + i * words + k * count);
+        }
       }
-    } else if (depth % group == 0) {
+      return;
+    }
+    const std::int64_t begin = part * rows_of_task;
+    const std::int64_t end = std::min(begin + rows_of_task, rows);
+    if (depth % group == 0) {
       Left::join(a + begin * depth, (end - begin) * depth, to + begin * words);
     } else {
       for (std::int64_t i = begin; i < end; ++i) Left::join(a + i * depth, depth, to + i * words);
@@ -257,11 +265,11 @@ class PackedProducts {
   void multiply(std::int64_t matrix, std::int64_t slot, std::int64_t p, std::int64_t begin) const {
     const std::int64_t end = std::min(begin + rows_of_task, rows);
     const std::int64_t row = kernel.transposed_a ? 1 : words;
-    const std::int64_t step = kernel.transposed_a ? rows : 1;
+    const std::int64_t step = kernel.transposed_a ? end - begin : 1;
     const std::int64_t width = panels.width(p);
     const Word* const a =
         (a_is_words ? reinterpret_cast<const Word*>(elements_of_a(matrix)) : a_of(slot)) +
-        begin * row;
+        begin * words;
     const Word* const panel = in_task ? nullptr : panel_of(slot, p);
     alignas(64) Word packed[S::width * small_block];  // if the task packs b
     alignas(64) T first[S::width] = {};               // the numbers that sums begin with
@@ -344,8 +352,12 @@ class PackedProducts {
         sum[i][v] = sums_at(before + i * before_pitch + v * S::lanes);
       });
     });
+    constexpr std::int64_t line = 64 / sizeof(Word);
     std::int64_t offset = 0;
     for (std::int64_t k = 0; k < length; ++k, offset += step, b += Vectors * S::lanes) {
+      if (step == 1 && k % line == 0) {  // the rows of the next tile
+        unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { prefetch(at[i] + offset, R * row); });
+      }
       Words right[Vectors];
       unrolled<Vectors>([&](auto v)
                             TYPEFLOW_INLINE_LAMBDA { right[v] = words_at(b + v * S::lanes); });

@@ -76,7 +76,7 @@ class RowSums {
         x = last_x;
       }
       // The next lines; behind a row's end the following rows' first ones.
-      const std::int64_t ahead = k + 8 * line < depth ? 8 * line : 8 * line - depth + most * pitch;
+      const std::int64_t ahead = k + 4 * line < depth ? 4 * line : 4 * line - depth + most * pitch;
       unrolled<Groups>([&](auto g) TYPEFLOW_INLINE_LAMBDA {
         LineSquare<Word>::run(
             [&](int i) TYPEFLOW_INLINE_LAMBDA {

@@ -98,7 +98,7 @@ class VectorProduct {
         is_row(c.extents[Extents::rows] == 1),
         count(is_row ? c.extents[Extents::columns] : c.extents[Extents::rows]),
         depth(c.extents[Extents::depth]),
-        along_depth(is_row ? k.transposed_b : !k.transposed_a) {}
+        along_depth(count == 1 || (is_row ? k.transposed_b : !k.transposed_a)) {}
 
   /// Elements [first, last) of the result.
   void compute(std::int64_t matrix, std::int64_t first, std::int64_t last) const {
