@@ -26,9 +26,10 @@ class IntegerDots {
   using Words = Vector<std::uint32_t, lanes>;
 
  public:
+  /// Whether the build multiplies groups of four bytes.
+  static constexpr bool possible = IntegerGroups<X, Y, A>::group == 4;
   /// Whether the product is one that run() computes.
   static bool fits(const ProductKernel<std::int32_t>& kernel, const std::int64_t* extents) {
-    if (IntegerGroups<X, Y, A>::group != 4) return false;
     const bool one_row = extents[Extents::rows] == 1;
     const bool one_column = extents[Extents::columns] == 1;
     return (one_column && (one_row || !kernel.transposed_a)) || (one_row && kernel.transposed_b);

@@ -33,6 +33,29 @@ template <class T, class A, int V>
   sums.store(out, 0);
 }
 
+/// The same for `count` sums, at least a vector and at most V: the last vectors overlap. So all
+/// chains go along the depth together.
+template <class T, class A, int V>
+[[gnu::noinline, gnu::flatten]] void overlapping_sums(const T* x, const T* m, std::int64_t pitch,
+                                                      std::int64_t depth, std::int64_t count,
+                                                      T* out) {
+  using B = xsimd::batch<T, A>;
+  constexpr std::int64_t lanes = TileShape<T, A>::lanes;
+  std::int64_t at[V];
+  B sum[V];
+  unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+    at[v] = std::min<std::int64_t>(v * lanes, count - lanes);
+    sum[v] = B(T(0));
+  });
+  for (std::int64_t k = 0; k < depth; ++k, m += pitch) {
+    const B left(x[k]);
+    unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+      sum[v] = cpu_kernels::fma(left, B::load_unaligned(m + at[v]), sum[v]);
+    });
+  }
+  unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[v].store_unaligned(out + at[v]); });
+}
+
 /// The epilogue of elements [first, last) of a row of sums, or of a column: as the first column of
 /// tiles.
 template <class T, class A>
@@ -158,8 +181,11 @@ class VectorProduct {
     };
     take(std::integral_constant<int, most>{});
     take(std::integral_constant<int, 4>{});
-    take(std::integral_constant<int, 1>{});
     if (j == n) return;
+    if (n - j >= S::lanes) {
+      overlapping_sums<T, A, 4>(x, m + j, count, depth, n - j, out + j);
+      return;
+    }
     const int rest = static_cast<int>(n - j);
     xsimd::batch<T, A> sum(T(0));
     for (std::int64_t k = 0; k < depth; ++k) {

@@ -22,11 +22,13 @@ struct contraction_of<ops::IntegerMatMul> {
   template <class E>
   static void run(const KernelCall& call) {
     const auto kernel = product_kernel<E>(call.extents);
-    if (Dots<E>::fits(kernel, call.extents)) {
-      Dots<E>::run(call, kernel);
-    } else {
-      Products<E>::run(call, kernel);
+    if constexpr (Dots<E>::possible) {
+      if (Dots<E>::fits(kernel, call.extents)) {
+        Dots<E>::run(call, kernel);
+        return;
+      }
     }
+    Products<E>::run(call, kernel);
   }
 
  private:
