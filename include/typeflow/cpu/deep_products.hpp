@@ -28,7 +28,9 @@ class DeepProduct {
   static constexpr std::int64_t least_depth = 4096;
   static constexpr std::int64_t part = 8192;  ///< steps of the depth whose sums are one task's
   static constexpr std::int64_t strip = 256;  ///< steps that are copied at a time
-  static constexpr int side = 4;              ///< rows and columns of sums in registers
+  static constexpr int side = 4;              ///< rows and columns of sums in registers: a tile
+  static constexpr int tile_size = side * side * S::lanes;
+  static constexpr std::int64_t most_tiles = 12;
 
  public:
   /// Whether the product is one that run() computes.
@@ -82,7 +84,8 @@ class DeepProduct {
   };
 
   /// Steps [begin, begin + length) of an operand's rows, with zeros up to a whole vector.
-  Rows rows_at(const Side& x, std::int64_t begin, std::int64_t length, T* strips) const {
+  [[gnu::noinline]] Rows rows_at(const Side& x, std::int64_t begin, std::int64_t length,
+                                 T* strips) const {
     const bool transposed = x.transposed && x.count > 1;
     if (x.wide == nullptr && !transposed && length % S::lanes == 0) {
       return {static_cast<const T*>(x.data) + begin, depth};
@@ -122,20 +125,29 @@ class DeepProduct {
     const Side right{call.operands[1], columns, !kernel.transposed_b, kernel.wide_b()};
     alignas(64) T of_left[most_side * strip];
     alignas(64) T of_right[most_side * strip];
-    alignas(64) T sums[most_results * S::lanes];
-    std::fill_n(sums, rows * columns * S::lanes, T(0));
+    alignas(64) T sums[most_tiles * tile_size];
+    const std::int64_t across = (columns + side - 1) / side;
+    std::fill_n(sums, (rows + side - 1) / side * across * tile_size, T(0));
     const std::int64_t last = std::min((p + 1) * part, depth);
     for (std::int64_t k = p * part; k < last; k += strip) {
       const std::int64_t length = std::min(strip, last - k);
       const Rows a = rows_at(left, k, length, of_left);
       const Rows b = rows_at(right, k, length, of_right);
       const std::int64_t vectors = (length + S::lanes - 1) / S::lanes;
+      T* to = sums;
       for (std::int64_t i = 0; i < rows; i += side) {
-        for (std::int64_t j = 0; j < columns; j += side) add(a, b, i, j, vectors, sums);
+        for (std::int64_t j = 0; j < columns; j += side, to += tile_size) {
+          add(a, b, i, j, vectors, to);
+        }
       }
     }
-    T* const to = sums_of(p);
-    for (std::int64_t r = 0; r < rows * columns; ++r) to[r] = sum_of(sums + r * S::lanes);
+    T* total = sums_of(p);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        T* const tile = sums + (i / side * across + j / side) * tile_size;
+        *total++ = sum_of(tile + (i % side * side + j % side) * S::lanes);
+      }
+    }
   }
   /// The lanes' sum: of halves that are added, again and again.
   static T sum_of(T* lanes) {
@@ -160,16 +172,16 @@ class DeepProduct {
       tile<side, side>(a, b, i, j, vectors, sums);
     }
   }
-  /// Adds the products of R rows from i on and C columns from j on. Missing ones repeat the last.
+  /// Adds the products of R rows from i on and C columns from j on to a tile. Missing ones repeat
+  /// the last.
   template <int R, int C>
   [[gnu::noinline, gnu::flatten]] void tile(const Rows& a, const Rows& b, std::int64_t i,
                                             std::int64_t j, std::int64_t vectors, T* sums) const {
     const T* left[R];
     const T* right[C];
     B sum[R][C];
-    const auto place = [&](auto r, auto c) TYPEFLOW_INLINE_LAMBDA {
-      return sums + (std::min(i + r, rows - 1) * columns + std::min(j + c, columns - 1)) * S::lanes;
-    };
+    const auto place = [&](int r, int c)
+                           TYPEFLOW_INLINE_LAMBDA { return sums + (r * side + c) * S::lanes; };
     unrolled<R>([&](auto r) TYPEFLOW_INLINE_LAMBDA {
       left[r] = a.at + std::min(i + r, rows - 1) * a.pitch;
       unrolled<C>([&](auto c) TYPEFLOW_INLINE_LAMBDA { sum[r][c] = B::load_aligned(place(r, c)); });

@@ -60,31 +60,17 @@ template <class T>
   }
 }
 
-/// The same for a b whose transpose is in memory, with rows that lie `pitch` apart.
+/// See pack_transposed_panel: by squares of 16 bytes a side.
 template <class T>
-[[gnu::noinline]] void pack_transposed_panel(const T* b, std::int64_t pitch, std::int64_t depth,
-                                             std::int64_t first, std::int64_t last,
-                                             std::int64_t width, T* panel) {
+[[gnu::noinline]] void pack_small_squares(const T* b, std::int64_t pitch, std::int64_t depth,
+                                          std::int64_t first, std::int64_t last, std::int64_t width,
+                                          T* panel) {
   constexpr std::int64_t size = 16 / sizeof(T);
   // Some cache lines of a few rows at a time, while the same rows' next ones are on their way. (Of
   // many rows a power of two apart, a set of the first cache holds no line each.)
   constexpr std::int64_t line = 64 / sizeof(T);
   constexpr std::int64_t piece = 16 * line;
   const std::int64_t count = last - first;
-#if defined(__AVX512BW__)
-  if constexpr (line_square_size<T> != 0) {
-    for (std::int64_t j = 0; j < width; j += line) {
-      const std::int64_t rows = std::clamp<std::int64_t>(count - j, 0, line);
-      const T* const from = b + (first + (rows > 0 ? j : 0)) * pitch;
-      for (std::int64_t k = 0; k < depth; k += line) {
-        for (std::int64_t r = 0; r < rows; ++r) prefetch(from + r * pitch + k, 8 * line);
-        transpose_line_square(from + k, pitch, rows, std::min(line, depth - k),
-                              panel + k * width + j, width);
-      }
-    }
-    return;
-  }
-#endif
   for (std::int64_t begin = 0; begin < depth; begin += piece) {
     const std::int64_t end = std::min(begin + piece, depth);
     const std::int64_t whole = begin + (end - begin) / size * size;
@@ -127,6 +113,30 @@ template <class T>
     for (std::int64_t k = begin; k < end; ++k) {
       std::fill(panel + k * width + count, panel + (k + 1) * width, T(0));
     }
+  }
+}
+
+/// The same for a b whose transpose is in memory, with rows that lie `pitch` apart.
+template <class T>
+[[gnu::noinline]] void pack_transposed_panel(const T* b, std::int64_t pitch, std::int64_t depth,
+                                             std::int64_t first, std::int64_t last,
+                                             std::int64_t width, T* panel) {
+#if defined(__AVX512BW__)
+  if constexpr (line_square_size<T> != 0) {
+    constexpr std::int64_t line = line_square_size<T>;
+    for (std::int64_t j = 0; j < width; j += line) {
+      const std::int64_t rows = std::clamp<std::int64_t>(last - first - j, 0, line);
+      const T* const from = b + (first + (rows > 0 ? j : 0)) * pitch;
+      for (std::int64_t k = 0; k < depth; k += line) {
+        for (std::int64_t r = 0; r < rows; ++r) prefetch(from + r * pitch + k, 8 * line);
+        transpose_line_square(from + k, pitch, rows, std::min(line, depth - k),
+                              panel + k * width + j, width);
+      }
+    }
+  } else
+#endif
+  {
+    pack_small_squares(b, pitch, depth, first, last, width, panel);
   }
 }
 

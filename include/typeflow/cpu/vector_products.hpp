@@ -202,16 +202,22 @@ class VectorProduct {
     }
     if constexpr (RowSums<T, A>::possible) {
       RowSums<T, A>::run(x, m + first * depth, depth, depth, last - first, out, false);
-      return;
-    } else if constexpr (in_registers) {
-      if (last - first >= S::lanes) {
-        for (std::int64_t i = first; i < last; i += S::lanes) {
-          const std::int64_t row = std::min<std::int64_t>(i, last - S::lanes);
-          sum_rows(x, m + row * depth, out + (row - first));
+    } else {
+      if constexpr (in_registers) {
+        if (last - first >= S::lanes) {
+          for (std::int64_t i = first; i < last; i += S::lanes) {
+            const std::int64_t row = std::min<std::int64_t>(i, last - S::lanes);
+            sum_rows(x, m + row * depth, out + (row - first));
+          }
+          return;
         }
-        return;
       }
+      sum_panels(x, m, first, last, out);
     }
+  }
+
+  /// The same of rows that are copied to panels.
+  void sum_panels(const T* x, const T* m, std::int64_t first, std::int64_t last, T* out) const {
     alignas(64) T panel[piece * S::width];
     alignas(64) T sums[S::width];
     for (std::int64_t i = first; i < last; i += S::width) {
