@@ -355,7 +355,7 @@ class PackedProducts {
     constexpr std::int64_t line = 64 / sizeof(Word);
     std::int64_t offset = 0;
     for (std::int64_t k = 0; k < length; ++k, offset += step, b += Vectors * S::lanes) {
-      if (step == 1 && k % line == 0) {  // the rows of the next tile
+      if (Vectors > 1 && step == 1 && k % line == 0) {  // the rows of the next tile
         unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { prefetch(at[i] + offset, R * row); });
       }
       Words right[Vectors];
