@@ -26,6 +26,7 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 template <class T>
 struct BFloat16Packing {
   using Element = T;
+  static constexpr bool joins_bits = std::is_same_v<T, bfloat16>;
 
   static void join(const T* from, std::int64_t count, Word* to) {
     if constexpr (std::is_same_v<T, bfloat16>) {
@@ -90,8 +91,10 @@ struct BFloat16Pairs {
   /// Whether the product is large enough that packing pays.
   static bool fits(const std::int64_t* extents) {
     using Extents = ir::ContractionExtents;
-    return extents[Extents::rows] >= 32 && extents[Extents::columns] >= 32 &&
-           extents[Extents::depth] >= 32;
+    const std::int64_t rows = extents[Extents::rows];
+    const std::int64_t columns = extents[Extents::columns];
+    return rows >= 2 && columns >= 2 && extents[Extents::depth] >= 32 &&
+           checked_product(rows, columns) >= 64;
   }
 
   TYPEFLOW_INLINE static Sums add(const Sums& sum, const Words& left, const Words& right) {

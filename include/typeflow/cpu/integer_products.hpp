@@ -48,6 +48,7 @@ struct IntegerPacking {
   using Part = std::conditional_t<Group == 4, std::uint8_t,
                                   std::conditional_t<Group == 2, std::int16_t, std::int32_t>>;
   static constexpr std::uint8_t flip = Flips ? 0x80 : 0;
+  static constexpr bool joins_bits = Group == 4 && !Flips;
 
   TYPEFLOW_INLINE static Part part(T x) {
     if constexpr (Group == 4) {
@@ -207,7 +208,8 @@ struct IntegerGroups {
 
  private:
   /// Adds the products of groups of four unsigned and signed bytes.
-  TYPEFLOW_INLINE static Sums dot(const Sums& sum, const Words& x, const Words& y) {
+  TYPEFLOW_INLINE static Sums dot([[maybe_unused]] const Sums& sum, [[maybe_unused]] const Words& x,
+                                  [[maybe_unused]] const Words& y) {
 #if defined(__AVX512VNNI__) && defined(__AVX512F__)
     if constexpr (lanes == 16) {
       return Sums::of((V)_mm512_dpbusd_epi32((__m512i)sum.v, (__m512i)x.v, (__m512i)y.v));

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "typeflow/core/extent.hpp"
+#include "typeflow/cpu/lanes.hpp"
 #include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
@@ -31,6 +32,7 @@ using Word = float;
 ///     using Element;
 ///     static void join(const Element* from, std::int64_t count, Word* to);
 ///       words of neighbours, zeros behind an incomplete last one
+///     static constexpr bool joins_bits;  whether words of neighbours have the bits of the elements
 ///     static void zip(const Element* from, std::int64_t pitch, int rows, std::int64_t count,
 ///                     Word* to);
 ///       words of `rows` rows, at most `group`, that lie `pitch` apart; zeros for missing ones
@@ -42,6 +44,7 @@ class PackedProducts {
   using T = typename Rule::Sum;
   using A = typename Rule::Arch;
   using S = TileShape<T, A>;
+  using L = Lanes<false, A>;
   using V = Vector<T, S::lanes>;
   using Words = Vector<std::uint32_t, S::lanes>;
   using Left = typename Rule::Left;
@@ -103,7 +106,8 @@ class PackedProducts {
         words(words_of(depth)),
         panels(columns),
         groups((rows + rows_of_task - 1) / rows_of_task),
-        in_task(packs_in_task(k, c.extents)) {}
+        in_task(packs_in_task(k, c.extents)),
+        a_is_words(Left::joins_bits && !k.transposed_a && depth % group == 0) {}
 
   Word* a_of(std::int64_t slot) const {
     return static_cast<Word*>(call.workspace) + slot * packed_size(kernel, call.extents);
@@ -123,25 +127,36 @@ class PackedProducts {
                  const std::int64_t slot = i / parts;
                  const std::int64_t part = i % parts;
                  if (part < groups) {
-                   pack_a(first + slot, slot, part * rows_of_task);
+                   if (!a_is_words) pack_a(first + slot, slot, part);
                  } else {
                    pack_b(first + slot, slot, part - groups);
                  }
                }
              });
   }
-  /// A transposed a stays so: rows of words lie side by side.
-  void pack_a(std::int64_t matrix, std::int64_t slot, std::int64_t begin) const {
-    const auto* const a = call.operand<const typename Left::Element>(0) +
-                          kernel.part_of_a(call.extents, matrix) * rows * depth;
-    const std::int64_t end = std::min(begin + rows_of_task, rows);
+  const typename Left::Element* elements_of_a(std::int64_t matrix) const {
+    return call.operand<const typename Left::Element>(0) +
+           kernel.part_of_a(call.extents, matrix) * rows * depth;
+  }
+  /// Part `part` of as many as there are groups of rows. A transposed a is read along its rows; the
+  /// words of a group lie together, those of one step side by side.
+  void pack_a(std::int64_t matrix, std::int64_t slot, std::int64_t part) const {
+    const auto* const a = elements_of_a(matrix);
     Word* const to = a_of(slot);
     if (kernel.transposed_a) {
-      for (std::int64_t k = 0; k < words; ++k) {
-        Left::zip(a + group * k * rows + begin, rows, rows_of_word(k), end - begin,
-                  to + k * rows + begin);
+      const std::int64_t last = words * (part + 1) / groups;
+      for (std::int64_t k = words * part / groups; k < last; ++k) {
+        for (std::int64_t i = 0; i < rows; i += rows_of_task) {
+          const std::int64_t count = std::min(rows_of_task, rows - i);
+          Left::zip(a + group * k * rows + i, rows, rows_of_word(k), count,
+                    to + i * words + k * count);
+        }
       }
-    } else if (depth % group == 0) {
+      return;
+    }
+    const std::int64_t begin = part * rows_of_task;
+    const std::int64_t end = std::min(begin + rows_of_task, rows);
+    if (depth % group == 0) {
       Left::join(a + begin * depth, (end - begin) * depth, to + begin * words);
     } else {
       for (std::int64_t i = begin; i < end; ++i) Left::join(a + i * depth, depth, to + i * words);
@@ -173,6 +188,15 @@ class PackedProducts {
       }
       return;
     }
+#if defined(__AVX512BW__)
+    if constexpr (Right::joins_bits && line_square_size<Word> != 0) {
+      if (depth % group == 0) {
+        const auto* const words_of_b = reinterpret_cast<const Word*>(b + first * depth);
+        pack_transposed_panel(words_of_b + begin, words, length, 0, count, width, to);
+        return;
+      }
+    }
+#endif
     alignas(64) Word joined[S::width * small_block];
     for (std::int64_t k = begin; k < begin + length; k += small_block) {
       const std::int64_t steps = std::min(small_block, begin + length - k);
@@ -239,9 +263,11 @@ class PackedProducts {
   void multiply(std::int64_t matrix, std::int64_t slot, std::int64_t p, std::int64_t begin) const {
     const std::int64_t end = std::min(begin + rows_of_task, rows);
     const std::int64_t row = kernel.transposed_a ? 1 : words;
-    const std::int64_t step = kernel.transposed_a ? rows : 1;
+    const std::int64_t step = kernel.transposed_a ? end - begin : 1;
     const std::int64_t width = panels.width(p);
-    const Word* const a = a_of(slot) + begin * row;
+    const Word* const a =
+        (a_is_words ? reinterpret_cast<const Word*>(elements_of_a(matrix)) : a_of(slot)) +
+        begin * words;
     const Word* const panel = in_task ? nullptr : panel_of(slot, p);
     alignas(64) Word packed[S::width * small_block];  // if the task packs b
     alignas(64) T first[S::width] = {};               // the numbers that sums begin with
@@ -249,11 +275,14 @@ class PackedProducts {
       std::memcpy(first, panel, static_cast<std::size_t>(width) * sizeof(T));
     }
     alignas(64) T sums[tiles_of_task * tile_size];
-    // Whole tiles without an epilogue are written directly to the result.
-    const bool direct = kernel.is_result && panels.first(p) + width <= columns;
-    const std::int64_t whole = direct ? (end - begin) / S::rows : 0;
-    T* const result =
-        direct ? call.operand<T>(2) + (matrix * rows + begin) * columns + panels.first(p) : nullptr;
+    // Tiles of all rows, or of half of them, are written to the result if nothing follows.
+    const std::int64_t whole = kernel.is_result ? (end - begin + S::rows - 1) / S::rows -
+                                                      ((end - begin) % (S::rows / 2) != 0)
+                                                : 0;
+    const std::int64_t of_result = panels.last(p) - panels.first(p);
+    T* const result = kernel.is_result
+                          ? call.operand<T>(2) + (matrix * rows + begin) * columns + panels.first(p)
+                          : nullptr;
     const std::int64_t most = in_task ? small_block : block;
     for (std::int64_t k = 0; k < words || k == 0; k += most) {
       const std::int64_t length = std::min(most, words - k);
@@ -270,21 +299,22 @@ class PackedProducts {
         const bool last = k + most >= words && i < whole;
         T* const to = last ? result + i * S::rows * columns : sums + i * tile_size;
         const std::int64_t to_pitch = last ? columns : S::width;
+        const std::int64_t to_width = last ? of_result : width;
         const T* const before = k == 0 ? first : sums + i * tile_size;
         const std::int64_t before_pitch = k == 0 ? 0 : S::width;
         with_vectors<S>(width, [&](auto vectors) {
           const Word* const from = a + i * S::rows * row + k * step;
           if (count <= S::rows / 2) {  // of the last rows, no more than needed
             tile<vectors(), S::rows / 2>(from, row, step, count, b, length, before, before_pitch,
-                                         to, to_pitch);
+                                         to, to_pitch, to_width);
           } else {
             tile<vectors(), S::rows>(from, row, step, count, b, length, before, before_pitch, to,
-                                     to_pitch);
+                                     to_pitch, to_width);
           }
         });
       }
     }
-    if (begin + whole * S::rows == end) return;
+    if (begin + whole * S::rows >= end) return;
     kernel.finish(call, matrix, sums + whole * tile_size, begin + whole * S::rows, end,
                   panels.first(p), panels.last(p));
   }
@@ -305,13 +335,13 @@ class PackedProducts {
     }
   }
   /// The sums of a tile and the products of `count` of R rows and V vectors of columns. Rows of the
-  /// result lie `pitch` apart.
+  /// result lie `pitch` apart, and `width` columns of them are written.
   template <int Vectors, int R>
   [[gnu::noinline, gnu::flatten]] static void tile(const Word* a, std::int64_t row,
                                                    std::int64_t step, int count, const Word* b,
                                                    std::int64_t length, const T* before,
                                                    std::int64_t before_pitch, T* to,
-                                                   std::int64_t pitch) {
+                                                   std::int64_t pitch, std::int64_t width) {
     const Word* at[R];
     V sum[R][Vectors];
     unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
@@ -320,8 +350,12 @@ class PackedProducts {
         sum[i][v] = sums_at(before + i * before_pitch + v * S::lanes);
       });
     });
+    constexpr std::int64_t line = 64 / sizeof(Word);
     std::int64_t offset = 0;
     for (std::int64_t k = 0; k < length; ++k, offset += step, b += Vectors * S::lanes) {
+      if (Vectors > 1 && step == 1 && k % line == 0) {  // the rows of the next tile
+        unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { prefetch(at[i] + offset, R * row); });
+      }
       Words right[Vectors];
       unrolled<Vectors>([&](auto v)
                             TYPEFLOW_INLINE_LAMBDA { right[v] = words_at(b + v * S::lanes); });
@@ -332,10 +366,17 @@ class PackedProducts {
         });
       });
     }
+    const int last = static_cast<int>(width - (Vectors - 1) * S::lanes);
     unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
       unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
         const V x = sum[i][v];
-        std::memcpy(to + i * pitch + v * S::lanes, &x.v, sizeof x.v);
+        T* const place = to + i * pitch + v * S::lanes;
+        // Of large registers a masked store costs no more than a whole one.
+        if (v == Vectors - 1 && (S::large || last < S::lanes)) {
+          L::template store<T>(place, L::template from_vector<T>(x), last);
+        } else {
+          std::memcpy(place, &x.v, sizeof x.v);
+        }
       });
     });
   }
@@ -349,6 +390,7 @@ class PackedProducts {
   const Panels<S> panels;
   const std::int64_t groups;  ///< of rows
   const bool in_task;         ///< see packs_in_task
+  const bool a_is_words;      ///< and need not be packed
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "typeflow/cpu/call.hpp"
+#include "typeflow/cpu/line_squares.hpp"
 #include "typeflow/cpu/transpose_square.hpp"
 #include "typeflow/cpu/xsimd.hpp"
 
@@ -22,7 +23,7 @@ TYPEFLOW_INLINE void prefetch(const T* at, std::int64_t ahead) {
   __builtin_prefetch(reinterpret_cast<const void*>(address));
 }
 
-#if defined(__AVX__)
+#if defined(__AVX__) && !defined(__AVX512BW__)
 /// Copies 8 rows of 4 elements transposed.
 TYPEFLOW_INLINE void transpose_rows(const float* from, std::int64_t pitch, float* to,
                                     std::int64_t to_pitch) {
@@ -59,11 +60,11 @@ template <class T>
   }
 }
 
-/// The same for a b whose transpose is in memory, with rows that lie `pitch` apart.
+/// See pack_transposed_panel: by squares of 16 bytes a side.
 template <class T>
-[[gnu::noinline]] void pack_transposed_panel(const T* b, std::int64_t pitch, std::int64_t depth,
-                                             std::int64_t first, std::int64_t last,
-                                             std::int64_t width, T* panel) {
+[[gnu::noinline]] void pack_small_squares(const T* b, std::int64_t pitch, std::int64_t depth,
+                                          std::int64_t first, std::int64_t last, std::int64_t width,
+                                          T* panel) {
   constexpr std::int64_t size = 16 / sizeof(T);
   // Some cache lines of a few rows at a time, while the same rows' next ones are on their way. (Of
   // many rows a power of two apart, a set of the first cache holds no line each.)
@@ -92,7 +93,7 @@ template <class T>
         }
       }
     };
-#if defined(__AVX__)
+#if defined(__AVX__) && !defined(__AVX512BW__)
     if constexpr (std::is_same_v<T, float>) {
       take(std::integral_constant<int, 8>{},
            [&](const T* from, T* to) { transpose_rows(from, pitch, to, width); });
@@ -112,6 +113,30 @@ template <class T>
     for (std::int64_t k = begin; k < end; ++k) {
       std::fill(panel + k * width + count, panel + (k + 1) * width, T(0));
     }
+  }
+}
+
+/// The same for a b whose transpose is in memory, with rows that lie `pitch` apart.
+template <class T>
+[[gnu::noinline]] void pack_transposed_panel(const T* b, std::int64_t pitch, std::int64_t depth,
+                                             std::int64_t first, std::int64_t last,
+                                             std::int64_t width, T* panel) {
+#if defined(__AVX512BW__)
+  if constexpr (line_square_size<T> != 0) {
+    constexpr std::int64_t line = line_square_size<T>;
+    for (std::int64_t j = 0; j < width; j += line) {
+      const std::int64_t rows = std::clamp<std::int64_t>(last - first - j, 0, line);
+      const T* const from = b + (first + (rows > 0 ? j : 0)) * pitch;
+      for (std::int64_t k = 0; k < depth; k += line) {
+        for (std::int64_t r = 0; r < rows; ++r) prefetch(from + r * pitch + k, 8 * line);
+        transpose_line_square(from + k, pitch, rows, std::min(line, depth - k),
+                              panel + k * width + j, width);
+      }
+    }
+  } else
+#endif
+  {
+    pack_small_squares(b, pitch, depth, first, last, width, panel);
   }
 }
 

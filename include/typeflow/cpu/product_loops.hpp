@@ -18,6 +18,7 @@
 #include <cstring>
 
 #include "typeflow/core/extent.hpp"
+#include "typeflow/cpu/deep_products.hpp"
 #include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/small_products.hpp"
@@ -40,14 +41,15 @@ class ProductLoops {
 
  public:
   static std::int64_t workspace(const Kernel& kernel, const std::int64_t* extents) {
-    if (is_simple(kernel, extents)) return 0;
+    const std::int64_t deep = DeepProduct<T, A, Kernel>::workspace(extents);
+    if (is_simple(kernel, extents)) return deep;
     const std::int64_t copies =
         copies_in_task(kernel, extents)
             ? 0
             : checked_product(slots(kernel, extents), packed_size(kernel, extents));
-    return checked_product(
-        checked_sum(wide_size(kernel, extents), checked_sum(copies, sums_size(kernel, extents))),
-        sizeof(T));
+    const std::int64_t elements =
+        checked_sum(wide_size(kernel, extents), checked_sum(copies, sums_size(kernel, extents)));
+    return std::max(deep, checked_product(elements, sizeof(T)));
   }
 
   static void run(const KernelCall& call, const Kernel& kernel);
@@ -57,7 +59,8 @@ class ProductLoops {
 
   /// Whether the product has loops of its own.
   static bool is_simple(const Kernel& kernel, const std::int64_t* extents) {
-    return VectorProduct<T, A, Kernel>::fits(kernel, extents) ||
+    return DeepProduct<T, A, Kernel>::fits(kernel, extents) ||
+           VectorProduct<T, A, Kernel>::fits(kernel, extents) ||
            SmallProducts<T, A, Kernel>::fits(kernel, extents);
   }
   /// Whether a task copies the panels that it reads, a block at a time, since no other task does.
@@ -257,13 +260,11 @@ class ProductLoops {
     const std::int64_t start_of_a =
         kernel.part_of_a(call.extents, matrix) * rows * depth + first * a_row;
     const T* const a = all_of_a + start_of_a;
-    // Whole tiles without an epilogue are written directly to the result.
+    // Tiles of all rows, or of half of them, are written to the result if nothing follows.
     T* const result =
         kernel.is_result ? call.operand<T>(2) + (matrix * rows + first) * columns : nullptr;
-    const auto direct = [&](std::int64_t p) {
-      const bool whole = kernel.is_result && panels.first(p) + panels.width(p) <= columns;
-      return whole ? (last - first) / S::rows : 0;
-    };
+    const std::int64_t direct =
+        kernel.is_result ? tiles_of(last - first) - ((last - first) % (S::rows / 2) != 0) : 0;
     const std::int64_t tiles = tiles_of(last - first);  // of a panel
     alignas(64) T few_sums[panels_of_task * tiles_of_task * tile_size];
     const std::int64_t sums_pitch = (ahead ? tiles_of(rows) : tiles) * tile_size;
@@ -287,12 +288,14 @@ class ProductLoops {
         const T* const b =
             in_task ? block_of_b
                     : (copied ? copy_of(slot, p) : b_of(matrix) + panels.first(p)) + begin * pitch;
-        const std::int64_t to_result = block == blocks - 1 ? direct(p) : 0;
+        const std::int64_t to_result = block == blocks - 1 ? direct : 0;
+        const std::int64_t of_result = panels.last(p) - panels.first(p);
         for (std::int64_t i = 0; first + i * S::rows < last; ++i) {
           const std::int64_t row = i * S::rows;
           T* const sums = waiting + (p - panel) * sums_pitch + i * tile_size;
           T* const tile = i < to_result ? result + row * columns + panels.first(p) : sums;
           const std::int64_t tile_pitch = i < to_result ? columns : S::width;
+          const std::int64_t tile_width = i < to_result ? of_result : width;
           const T* const before = block == 0 ? nullptr : sums;
           const int count = static_cast<int>(std::min<std::int64_t>(S::rows, last - first - row));
           with_vectors<S>(width, [&](auto vectors) {
@@ -304,6 +307,7 @@ class ProductLoops {
               if (ahead && count > S::rows / 2) {
                 product_tile<T, A, S::vectors, S::rows>(
                     from, next_row, step, count, b, pitch, length, tile, tile_pitch, before,
+                    tile_width,
                     rows_ahead(b_of(matrix), panel, last_panel, begin + length,
                                (p - panel) * tiles + i, (last_panel - panel) * tiles));
                 return;
@@ -311,18 +315,19 @@ class ProductLoops {
             }
             if (count <= S::rows / 2) {  // of the last rows, no more than needed
               product_tile<T, A, vectors(), S::rows / 2>(from, next_row, step, count, b, pitch,
-                                                         length, tile, tile_pitch, before);
+                                                         length, tile, tile_pitch, before,
+                                                         tile_width);
             } else {
               product_tile<T, A, vectors()>(from, next_row, step, count, b, pitch, length, tile,
-                                            tile_pitch, before);
+                                            tile_pitch, before, tile_width);
             }
           });
         }
       }
     }
+    const std::int64_t from = first + direct * S::rows;
+    if (from >= last) return;
     for (std::int64_t p = panel; p < last_panel; ++p) {
-      const std::int64_t from = first + direct(p) * S::rows;
-      if (from == last) continue;
       kernel.finish(call, matrix, waiting + (p - panel) * sums_pitch + (from - first) * S::width,
                     from, last, panels.first(p), panels.last(p));
     }
@@ -398,7 +403,9 @@ class ProductLoops {
 template <class T, class A, class Kernel>
 void ProductLoops<T, A, Kernel>::run(const KernelCall& call, const Kernel& kernel) {
   if (is_simple(kernel, call.extents)) {
-    if (VectorProduct<T, A, Kernel>::fits(kernel, call.extents)) {
+    if (DeepProduct<T, A, Kernel>::fits(kernel, call.extents)) {
+      DeepProduct<T, A, Kernel>::run(call, kernel);
+    } else if (VectorProduct<T, A, Kernel>::fits(kernel, call.extents)) {
       VectorProduct<T, A, Kernel>::run(call, kernel);
     } else {
       SmallProducts<T, A, Kernel>::run(call, kernel);

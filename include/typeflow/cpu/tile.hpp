@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/cpu/product_kernel.hpp"
+#include "typeflow/cpu/unrolled.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
@@ -49,14 +49,6 @@ struct Panels {
   /// The number of columns with those added that fill the last vector.
   constexpr std::int64_t padded() const { return vectors() * S::lanes; }
 };
-
-/// f(0), ..., f(N - 1) with constants, so that the compiler knows each register at -O2, too.
-template <int N, class F>
-TYPEFLOW_INLINE void unrolled(const F& f) {
-  [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-    (f(std::integral_constant<int, I>{}), ...);
-  }(std::make_integer_sequence<int, N>{});
-}
 
 /// Calls f(std::integral_constant) with the number of vectors that hold `width` columns.
 template <class S, class F>
@@ -97,6 +89,7 @@ struct NoPrefetch {
 template <class T, class A, int V, int R = TileShape<T, A>::rows>
 struct TileSums {
   using S = TileShape<T, A>;
+  using L = Lanes<sizeof(T) == 8, A>;
   using B = xsimd::batch<T, A>;
   B sum[R][V];
 
@@ -117,6 +110,20 @@ struct TileSums {
       unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
         sum[i][v].store_unaligned(tile + i * pitch + v * S::lanes);
       });
+    });
+  }
+  /// The same of the first `width` columns. All but the last vector are whole.
+  TYPEFLOW_INLINE void store(T* tile, std::int64_t pitch, std::int64_t width) const {
+    if (!S::large && width == V * S::lanes) {  // otherwise a masked store costs no more
+      store(tile, pitch);
+      return;
+    }
+    const int last = static_cast<int>(width - (V - 1) * S::lanes);
+    unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      T* const row = tile + i * pitch;
+      unrolled<V - 1>(
+          [&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[i][v].store_unaligned(row + v * S::lanes); });
+      L::store(row + (V - 1) * S::lanes, sum[i][V - 1], last);
     });
   }
   /// Adds at[i][k * step] * b[k * pitch + j] for k < depth. If `ahead` is not 0, prefetches
@@ -148,15 +155,14 @@ struct TileSums {
 };
 
 /// tile[i][j] = sum over k of a[i * row + k * step] * b[k * pitch + j], for i < R rows and j < V
-/// vectors. Rows of the tile lie tile_pitch apart. Rows from `rows` on repeat the last one. If
-/// there is a tile `before`, whose rows lie side by side, the products are added to it. Calls
-/// others() at each step.
+/// vectors. Rows of the tile lie tile_pitch apart, and `width` columns of them are written. Rows
+/// from `rows` on repeat the last one. If there is a tile `before`, whose rows lie side by side,
+/// the products are added to it. Calls others() at each step.
 template <class T, class A, int V, int R = TileShape<T, A>::rows, class F = NoPrefetch>
-[[gnu::noinline, gnu::flatten]] void product_tile(const T* a, std::int64_t row, std::int64_t step,
-                                                  int rows, const T* b, std::int64_t pitch,
-                                                  std::int64_t depth, T* tile,
-                                                  std::int64_t tile_pitch = TileShape<T, A>::width,
-                                                  const T* before = nullptr, F others = {}) {
+[[gnu::noinline, gnu::flatten]] void product_tile(
+    const T* a, std::int64_t row, std::int64_t step, int rows, const T* b, std::int64_t pitch,
+    std::int64_t depth, T* tile, std::int64_t tile_pitch = TileShape<T, A>::width,
+    const T* before = nullptr, std::int64_t width = V * TileShape<T, A>::lanes, F others = {}) {
   using S = TileShape<T, A>;
   TileSums<T, A, V, R> sums;
   const T* at[R];
@@ -168,7 +174,7 @@ template <class T, class A, int V, int R = TileShape<T, A>::rows, class F = NoPr
   }
   const std::int64_t ahead = step == 1 ? S::rows * row : 0;  // the rows of the next tile
   sums.add(at, step, b, pitch, depth, ahead, others);
-  sums.store(tile, tile_pitch);
+  sums.store(tile, tile_pitch, width);
 }
 
 /// The same for operands in pieces. While runs.more(), runs.next(at, b) sets the beginnings of the

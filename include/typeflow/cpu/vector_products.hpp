@@ -6,15 +6,16 @@
 // as those of the register tile (cpu/tile.hpp), so they have its bits.
 //
 // If the elements of a step along the depth lie side by side, many vectors of sums go along the
-// depth together, and each step reads a long piece of a row. Otherwise as many rows as a vector has
-// lanes are transposed in registers, a few steps at a time. Where the instruction set has no such
-// registers, and for fewer rows, they are transposed into a cache.
+// depth together, and each step reads a long piece of a row. Otherwise rows are transposed in
+// registers: a line at a time (row_sums.hpp), or a few steps of as many rows as a vector has lanes.
+// Where the instruction set has no such registers, they are transposed into a cache.
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 
 #include "typeflow/cpu/product_kernel.hpp"
+#include "typeflow/cpu/row_sums.hpp"
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
 #include "typeflow/cpu/transpose_blocks.hpp"
@@ -32,14 +33,58 @@ template <class T, class A, int V>
   sums.store(out, 0);
 }
 
+/// The same for `count` sums, at least a vector and at most V: the last vectors overlap. So all
+/// chains go along the depth together.
+template <class T, class A, int V>
+[[gnu::noinline, gnu::flatten]] void overlapping_sums(const T* x, const T* m, std::int64_t pitch,
+                                                      std::int64_t depth, std::int64_t count,
+                                                      T* out) {
+  using B = xsimd::batch<T, A>;
+  constexpr std::int64_t lanes = TileShape<T, A>::lanes;
+  std::int64_t at[V];
+  B sum[V];
+  unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+    at[v] = std::min<std::int64_t>(v * lanes, count - lanes);
+    sum[v] = B(T(0));
+  });
+  for (std::int64_t k = 0; k < depth; ++k, m += pitch) {
+    const B left(x[k]);
+    unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+      sum[v] = cpu_kernels::fma(left, B::load_unaligned(m + at[v]), sum[v]);
+    });
+  }
+  unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[v].store_unaligned(out + at[v]); });
+}
+
+/// The epilogue of elements [first, last) of a row of sums, or of a column: as the first column of
+/// tiles.
+template <class T, class A>
+void finish_vector(const KernelCall& call, const ProductKernel<T>& kernel, std::int64_t matrix,
+                   bool is_row, std::int64_t first, std::int64_t last, const T* sums) {
+  if (is_row) {
+    kernel.finish(call, matrix, sums, 0, 1, first, last);
+    return;
+  }
+  using S = TileShape<T, A>;
+  constexpr std::int64_t rows = 2 * S::rows;
+  alignas(64) T tiles[rows * S::width] = {};
+  for (std::int64_t i = first; i < last; i += rows) {
+    const std::int64_t end = std::min(i + rows, last);
+    for (std::int64_t r = i; r < end; ++r) tiles[(r - i) * S::width] = sums[r - first];
+    kernel.finish(call, matrix, tiles, i, end, 0, 1);
+  }
+}
+
 template <class T, class A, class Kernel = ProductKernel<T>>
 class VectorProduct {
   using S = TileShape<T, A>;
   using L = Lanes<sizeof(T) == 8, A>;
   using Extents = ir::ContractionExtents;
-  static constexpr std::int64_t block = 8 * S::width;  ///< the most sums of a task
-  static constexpr int most = S::large ? 24 : 12;      ///< vectors of sums that registers hold
-  static constexpr std::int64_t piece = 256;           ///< steps that are transposed at a time
+  static constexpr std::int64_t block = 8 * S::width;         ///< the most sums of a task
+  static constexpr std::int64_t rows_of_task = 4 * S::lanes;  ///< the same along the depth
+  static constexpr int most = S::large ? 24 : 12;  ///< vectors of sums that registers hold
+  static constexpr std::int64_t short_depth = 16;  ///< of rows that are transposed all at once
+  static constexpr std::int64_t piece = 256;       ///< steps that are transposed at a time
   /// Whether a vector's rows are transposed in registers.
   static constexpr bool in_registers = TransposeBlocks<T>::W == S::lanes;
 
@@ -56,14 +101,15 @@ class VectorProduct {
 
   static void run(const KernelCall& call, const Kernel& kernel) {
     const VectorProduct product(call, kernel);
-    const std::int64_t blocks = (product.count + block - 1) / block;
+    const std::int64_t of_task = product.along_depth ? rows_of_task : block;
+    const std::int64_t blocks = (product.count + of_task - 1) / of_task;
     const std::int64_t work =
-        2 * std::max<std::int64_t>(1, std::min(block, product.count)) * (product.depth + 1);
+        2 * std::max<std::int64_t>(1, std::min(of_task, product.count)) * (product.depth + 1);
     const std::int64_t grain = grain_of_cost(work);
     parallel(call, kernel.count * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t first = task % blocks * block;
-        product.compute(task / blocks, first, std::min(first + block, product.count));
+        const std::int64_t first = task % blocks * of_task;
+        product.compute(task / blocks, first, std::min(first + of_task, product.count));
       }
     });
   }
@@ -75,7 +121,7 @@ class VectorProduct {
         is_row(c.extents[Extents::rows] == 1),
         count(is_row ? c.extents[Extents::columns] : c.extents[Extents::rows]),
         depth(c.extents[Extents::depth]),
-        along_depth(is_row ? k.transposed_b : !k.transposed_a) {}
+        along_depth(count == 1 || (is_row ? k.transposed_b : !k.transposed_a)) {}
 
   /// Elements [first, last) of the result.
   void compute(std::int64_t matrix, std::int64_t first, std::int64_t last) const {
@@ -92,12 +138,7 @@ class VectorProduct {
     } else {
       sum_wide(is_row ? a : b, (is_row ? b : a) + first, last - first, result);
     }
-    if (kernel.is_result) return;
-    if (is_row) {
-      kernel.finish(call, matrix, sums, 0, 1, first, last);
-    } else {
-      finish_column(matrix, first, last, sums);
-    }
+    if (!kernel.is_result) finish_vector<T, A>(call, kernel, matrix, is_row, first, last, sums);
   }
 
   /// The sums of operands that are widened.
@@ -110,6 +151,13 @@ class VectorProduct {
     const char* const m =
         call.operand<const char>(is_row ? 1 : 0) + (is_row ? of_b : of_a) * of_m->size;
     alignas(64) T wide[16 * piece];
+    if (along_depth && depth <= short_depth) {
+      of_x->convert(x, 0, 1, depth, wide, 0);
+      alignas(64) T rows[rows_of_task * short_depth];
+      of_m->convert(m + first * depth * of_m->size, 0, 1, (last - first) * depth, rows, 0);
+      sum_short(wide, rows, (last - first) * depth, last - first, out);
+      return;
+    }
     for (std::int64_t k = 0; k < depth || k == 0; k += 16 * piece) {
       const std::int64_t length = std::min(16 * piece, depth - k);
       of_x->convert(x + k * of_x->size, 0, 1, length, wide, 0);
@@ -133,8 +181,11 @@ class VectorProduct {
     };
     take(std::integral_constant<int, most>{});
     take(std::integral_constant<int, 4>{});
-    take(std::integral_constant<int, 1>{});
     if (j == n) return;
+    if (n - j >= S::lanes) {
+      overlapping_sums<T, A, 4>(x, m + j, count, depth, n - j, out + j);
+      return;
+    }
     const int rest = static_cast<int>(n - j);
     xsimd::batch<T, A> sum(T(0));
     for (std::int64_t k = 0; k < depth; ++k) {
@@ -145,15 +196,28 @@ class VectorProduct {
 
   /// The sums of rows [first, last) of a matrix whose rows are `depth` elements.
   void sum_transposed(const T* x, const T* m, std::int64_t first, std::int64_t last, T* out) const {
-    if constexpr (in_registers) {
-      if (last - first >= S::lanes) {
-        for (std::int64_t i = first; i < last; i += S::lanes) {
-          const std::int64_t row = std::min<std::int64_t>(i, last - S::lanes);
-          sum_rows(x, m + row * depth, out + (row - first));
-        }
-        return;
-      }
+    if (depth <= short_depth) {
+      sum_short(x, m + first * depth, (count - first) * depth, last - first, out);
+      return;
     }
+    if constexpr (RowSums<T, A>::possible) {
+      RowSums<T, A>::run(x, m + first * depth, depth, depth, last - first, out, false);
+    } else {
+      if constexpr (in_registers) {
+        if (last - first >= S::lanes) {
+          for (std::int64_t i = first; i < last; i += S::lanes) {
+            const std::int64_t row = std::min<std::int64_t>(i, last - S::lanes);
+            sum_rows(x, m + row * depth, out + (row - first));
+          }
+          return;
+        }
+      }
+      sum_panels(x, m, first, last, out);
+    }
+  }
+
+  /// The same of rows that are copied to panels.
+  void sum_panels(const T* x, const T* m, std::int64_t first, std::int64_t last, T* out) const {
     alignas(64) T panel[piece * S::width];
     alignas(64) T sums[S::width];
     for (std::int64_t i = first; i < last; i += S::width) {
@@ -169,6 +233,24 @@ class VectorProduct {
       tile.store(sums, 0);
       std::copy(sums, sums + (end - i), out + (i - first));
     }
+  }
+
+  /// The sums of n short rows, all transposed first. The first `readable` elements may be read.
+  [[gnu::noinline]] void sum_short(const T* x, const T* m, std::int64_t readable, std::int64_t n,
+                                   T* out) const {
+    constexpr int vectors = static_cast<int>(rows_of_task / S::lanes);
+    alignas(64) T panel[short_depth * rows_of_task];
+    TransposeBlocks<T>::run({m, depth}, n, depth, {panel, rows_of_task}, readable, false);
+    if (n == rows_of_task) {
+      wide_sums<T, A, vectors>(x, panel, rows_of_task, depth, out);
+      return;
+    }
+    for (std::int64_t k = 0; k < depth; ++k) {
+      std::fill(panel + k * rows_of_task + n, panel + (k + 1) * rows_of_task, T(0));
+    }
+    alignas(64) T sums[rows_of_task];
+    wide_sums<T, A, vectors>(x, panel, rows_of_task, depth, sums);
+    std::copy(sums, sums + n, out);
   }
 
   /// The sums of as many rows as a vector has lanes.
@@ -194,18 +276,6 @@ class VectorProduct {
       sum = cpu_kernels::fma(B::load_aligned(step), B(x[k]), sum);
     }
     sum.store_unaligned(out);
-  }
-
-  /// The epilogue of a column of sums: as the first column of tiles.
-  void finish_column(std::int64_t matrix, std::int64_t first, std::int64_t last,
-                     const T* sums) const {
-    constexpr std::int64_t rows = 2 * S::rows;
-    alignas(64) T tiles[rows * S::width] = {};
-    for (std::int64_t i = first; i < last; i += rows) {
-      const std::int64_t end = std::min(i + rows, last);
-      for (std::int64_t r = i; r < end; ++r) tiles[(r - i) * S::width] = sums[r - first];
-      kernel.finish(call, matrix, tiles, i, end, 0, 1);
-    }
   }
 
   const KernelCall& call;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "typeflow/cpu/product_kernel.hpp"
+#include "typeflow/cpu/row_sums.hpp"
 #include "typeflow/cpu/tile.hpp"
 #include "typeflow/cpu/transpose_blocks.hpp"
 #include "typeflow/cpu/vectors.hpp"
@@ -79,7 +80,22 @@ class WidenedOperand {
 
   static void row_sums(const float* x, const void* matrix, std::int64_t pitch, std::int64_t depth,
                        std::int64_t count, float* out, bool go_on) {
-    const Bits* const m = static_cast<const Bits*>(matrix);
+    if constexpr (RowSums<X, A>::possible) {
+      RowSums<X, A>::run(x, static_cast<const X*>(matrix), pitch, depth, count, out, go_on);
+    } else {
+      transposed_sums(x, static_cast<const Bits*>(matrix), pitch, depth, count, out, go_on);
+    }
+  }
+  static constexpr Widening<float> functions{sizeof(X), &convert, &wide_sums, &row_sums};
+
+ private:
+  /// Rows so far apart, or a multiple of it, share few sets of the first cache, and would drive
+  /// each other out before all of a line is read.
+  static constexpr std::int64_t crowded = 1024 / sizeof(Bits);
+
+  /// row_sums without RowSums.
+  static void transposed_sums(const float* x, const Bits* m, std::int64_t pitch, std::int64_t depth,
+                              std::int64_t count, float* out, bool go_on) {
     for (std::int64_t i = 0; i < count; i += W) {
       alignas(64) float sums[W] = {};
       // The last rows overlap those before, whose sums are not taken again.
@@ -94,13 +110,6 @@ class WidenedOperand {
       std::copy(sums + (i - row), sums + rows, out + i);
     }
   }
-  static constexpr Widening<float> functions{sizeof(X), &convert, &wide_sums, &row_sums};
-
- private:
-  /// Rows so far apart, or a multiple of it, share few sets of the first cache, and would drive
-  /// each other out before all of a line is read.
-  static constexpr std::int64_t crowded = 1024 / sizeof(Bits);
-
   /// The sums of V vectors of columns.
   template <int V>
   [[gnu::noinline, gnu::flatten]] static void add_vectors(const float* x, const X* m,

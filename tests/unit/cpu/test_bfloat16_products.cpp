@@ -183,6 +183,7 @@ void check_transposed() {
 TEST_CASE("products of bfloat16 keep to the stated bound, for any number of threads") {
   check<1, 3, 17, 1>();
   check<1, 33, 129, 37>();
+  check<1, 4, 17, 258>();
   check<1, 129, 64, 2115>();
   check<3, 64, 65, 33>();
 }

@@ -106,7 +106,8 @@ void check() {
   // No multiples of vectors, tiles and groups; one of each; several blocks of the depth; nothing.
   constexpr Size sizes[] = {{1, 1, 1},     {2, 3, 5},   {9, 17, 4},     {65, 50, 131},
                             {70, 130, 66}, {1, 97, 70}, {100, 1, 1027}, {5, 33, 8300},
-                            {0, 3, 2},     {4, 5, 0}};
+                            {130, 1, 64},  {1, 1, 65},  {1, 70, 129},   {67, 1, 3},
+                            {0, 3, 2},     {4, 5, 0},   {1, 3, 0}};
   for (const int threads : {1, 3}) {
     tf::Variables variables;
     tf::Session<products<X, Y>> session(variables, {.threads = threads});

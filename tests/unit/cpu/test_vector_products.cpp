@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Products with one row or one column, which have loops of their own: the same bits as chains of
-// multiplications and additions in plain loops, fused where the instruction set has that.
+// Products with one row or one column, and of few long rows, which have loops of their own: the
+// same bits as chains of multiplications and additions in plain loops, fused where the instruction
+// set has that; or, of a long depth, close to sums of double.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -18,21 +20,31 @@ namespace {
 
 namespace tf = typeflow;
 
-template <class T, int Rows, int Columns, int Depth>
+constexpr tf::Extent rows = tf::batch;
+constexpr tf::Extent columns = tf::symbol<"width">;
+constexpr tf::Extent depth = tf::symbol<"time">;
+
+template <class T>
 constexpr void products(tf::Graph& g) {
-  auto a = tf::placeholder<T, Rows, Depth>(g, "a");
-  auto at = tf::placeholder<T, Depth, Rows>(g, "at");
-  auto b = tf::placeholder<T, Depth, Columns>(g, "b");
-  auto bt = tf::placeholder<T, Columns, Depth>(g, "bt");
-  auto bias = tf::placeholder<T, Columns>(g, "bias");
-  auto rest = tf::placeholder<T, Rows, Columns>(g, "rest");
+  auto a = tf::placeholder<T, rows, depth>(g, "a");
+  auto at = tf::placeholder<T, depth, rows>(g, "at");
+  auto b = tf::placeholder<T, depth, columns>(g, "b");
+  auto bt = tf::placeholder<T, columns, depth>(g, "bt");
+  auto bias = tf::placeholder<T, columns>(g, "bias");
+  auto rest = tf::placeholder<T, rows, columns>(g, "rest");
   matmul(a, b).named("nn");
   tf::matmul<tf::transpose_a>(at, b).named("tn");
   tf::matmul<tf::transpose_b>(a, bt).named("nt");
   tf::matmul<tf::transpose_both>(at, bt).named("tt");
-  relu(matmul(a, b) + bias + rest).named("nn_epilogue");
-  relu(tf::matmul<tf::transpose_both>(at, bt) + bias + rest).named("tt_epilogue");
+  abs(matmul(a, b) + bias + rest).named("nn_epilogue");
+  abs(tf::matmul<tf::transpose_both>(at, bt) + bias + rest).named("tt_epilogue");
 }
+
+struct Size {
+  std::size_t m, n, k;
+};
+/// Whether the sums are of lanes and parts of the depth (cpu/deep_products.hpp).
+constexpr bool is_deep(Size s) { return s.m <= 16 && s.n <= 16 && s.m * s.n <= 128 && s.k >= 4096; }
 
 /// a * b + c, as the vectors compute it.
 template <class T>
@@ -44,81 +56,138 @@ T multiply_add(T a, T b, T c) {
 #endif
 }
 
+/// With `wild`, also an infinity and a NaN.
 template <class T>
-std::vector<T> drawn(std::mt19937& random, int count) {
+std::vector<T> drawn(std::mt19937& random, std::size_t count, bool wild) {
   std::uniform_real_distribution<T> number(-1, 1);
-  std::vector<T> x(static_cast<std::size_t>(count));
-  for (T& e : x) e = number(random);
+  std::vector<T> x(count);
+  for (std::size_t i = 0; i < count; ++i) x[i] = i % 7 == 3 ? T(-0.0) : number(random);
+  if (wild && count > 2) {
+    x[count / 2] = std::numeric_limits<T>::infinity();
+    x[count - 1] = std::numeric_limits<T>::quiet_NaN();
+  }
   return x;
 }
 template <class T>
-std::vector<T> transposed(const std::vector<T>& x, int rows, int columns) {
-  std::vector<T> y(x.size());
-  for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < columns; ++j) {
-      y[static_cast<std::size_t>(j * rows + i)] = x[static_cast<std::size_t>(i * columns + j)];
-    }
+std::vector<T> transposed(const std::vector<T>& x, std::size_t m, std::size_t n) {
+  std::vector<T> y;
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = 0; i < m; ++i) y.push_back(x[i * n + j]);
   }
   return y;
 }
+/// Equal numbers and signs, or both NaN.
+template <class Y, class T>
+bool same(const Y& y, const std::vector<T>& expected) {
+  return std::equal(y.begin(), y.end(), expected.begin(), expected.end(), [](T p, T q) {
+    return (p == q && std::signbit(p) == std::signbit(q)) || (std::isnan(p) && std::isnan(q));
+  });
+}
 
-template <class T, int Rows, int Columns, int Depth>
-void check() {
-  CAPTURE(Rows);
-  CAPTURE(Columns);
-  CAPTURE(Depth);
-  std::mt19937 random(7);
-  const auto a = drawn<T>(random, Rows * Depth);
-  const auto b = drawn<T>(random, Depth * Columns);
-  const auto bias = drawn<T>(random, Columns);
-  const auto rest = drawn<T>(random, Rows * Columns);
-  std::vector<T> product;
-  std::vector<T> after;
-  for (std::size_t i = 0; i < Rows; ++i) {
-    for (std::size_t j = 0; j < Columns; ++j) {
-      T sum = 0;
-      for (std::size_t k = 0; k < Depth; ++k) {
-        sum = multiply_add(a[i * Depth + k], b[k * Columns + j], sum);
+/// The products as chains; of deep ones, checks `y` against sums of double, and returns it.
+template <class T>
+std::vector<T> multiplied(Size s, const std::vector<T>& a, const std::vector<T>& b,
+                          const std::vector<T>& y) {
+  std::vector<T> chains;
+  bool close = true;
+  for (std::size_t i = 0; i < s.m; ++i) {
+    for (std::size_t j = 0; j < s.n; ++j) {
+      T chain = 0;
+      double sum = 0;
+      double size = 0;
+      for (std::size_t k = 0; k < s.k; ++k) {
+        const T left = a[i * s.k + k];
+        const T right = b[k * s.n + j];
+        chain = multiply_add(left, right, chain);
+        sum += double(left) * double(right);
+        size += std::abs(double(left) * double(right));
       }
-      product.push_back(sum);
-      after.push_back(std::max(sum + bias[j] + rest[i * Columns + j], T(0)));
+      chains.push_back(chain);
+      if (!is_deep(s)) continue;
+      const double off = std::abs(double(y[i * s.n + j]) - sum);
+      const bool is_close = off <= 100 * double(std::numeric_limits<T>::epsilon()) * size;
+      close = close && (std::isfinite(sum) ? is_close : !std::isfinite(y[i * s.n + j]));
+      close = close && std::isnan(sum) == std::isnan(y[i * s.n + j]);
     }
   }
-  tf::Variables variables;
-  tf::Session<products<T, Rows, Columns, Depth>> session(variables, {.threads = 2});
-  const auto at = transposed(a, Rows, Depth);
-  const auto bt = transposed(b, Depth, Columns);
-  const auto equal = [](const auto& y, const std::vector<T>& expected) {
-    return std::equal(y.begin(), y.end(), expected.begin(), expected.end());
-  };
-  const auto [nn, tn, nt, tt] = session.template run<"nn", "tn", "nt", "tt">(
-      tf::feed<"a">(a), tf::feed<"at">(at), tf::feed<"b">(b), tf::feed<"bt">(bt));
-  CHECK(equal(nn, product));
-  CHECK(equal(tn, product));
-  CHECK(equal(nt, product));
-  CHECK(equal(tt, product));
-  const auto [nn_after, tt_after] = session.template run<"nn_epilogue", "tt_epilogue">(
-      tf::feed<"a">(a), tf::feed<"at">(at), tf::feed<"b">(b), tf::feed<"bt">(bt),
-      tf::feed<"bias">(bias), tf::feed<"rest">(rest));
-  CHECK(equal(nn_after, after));
-  CHECK(equal(tt_after, after));
+  CHECK(close);
+  return is_deep(s) ? y : chains;
 }
 
-TEST_CASE("products with one row are chains of multiplications and additions") {
-  check<float, 1, 1, 300>();
-  check<float, 1, 7, 16>();
-  check<float, 1, 431, 7>();
-  check<float, 1, 1000, 300>();
-  check<double, 1, 203, 290>();
+template <class T>
+void check(const std::vector<Size>& sizes) {
+  std::vector<std::vector<T>> first;
+  for (const int threads : {1, 2, 3, 8}) {
+    CAPTURE(threads);
+    tf::Variables variables;
+    tf::Session<products<T>> session(variables, {.threads = threads});
+    std::mt19937 random(7);
+    std::size_t number = 0;
+    for (const Size s : sizes) {
+      CAPTURE(s.m);
+      CAPTURE(s.n);
+      CAPTURE(s.k);
+      for (const bool wild : {false, true}) {
+        const auto a = drawn<T>(random, s.m * s.k, wild);
+        const auto b = drawn<T>(random, s.k * s.n, wild);
+        const auto bias = drawn<T>(random, s.n, false);
+        const auto rest = drawn<T>(random, s.m * s.n, false);
+        const auto at = transposed(a, s.m, s.k);
+        const auto bt = transposed(b, s.k, s.n);
+        const auto m = static_cast<std::int64_t>(s.m);
+        const auto n = static_cast<std::int64_t>(s.n);
+        const auto k = static_cast<std::int64_t>(s.k);
+        const auto [nn, tn, nt, tt, nn_after, tt_after] =
+            session.template run<"nn", "tn", "nt", "tt", "nn_epilogue", "tt_epilogue">(
+                tf::feed<"a">(a.data(), {m, k}), tf::feed<"at">(at.data(), {k, m}),
+                tf::feed<"b">(b.data(), {k, n}), tf::feed<"bt">(bt.data(), {n, k}),
+                tf::feed<"bias">(bias.data(), {n}), tf::feed<"rest">(rest.data(), {m, n}));
+        if (threads == 1) {
+          first.push_back(multiplied(s, a, b, std::vector<T>(nn.begin(), nn.end())));
+        }
+        const std::vector<T>& product = first[number++];
+        std::vector<T> after(product.size());
+        for (std::size_t i = 0; i < after.size(); ++i) {
+          after[i] = std::abs(product[i] + bias[i % s.n] + rest[i]);
+        }
+        CHECK(same(nn, product));
+        CHECK(same(tn, product));
+        CHECK(same(nt, product));
+        CHECK(same(tt, product));
+        CHECK(same(nn_after, after));
+        CHECK(same(tt_after, after));
+      }
+    }
+  }
 }
 
-TEST_CASE("products with one column are chains of multiplications and additions") {
-  check<float, 7, 1, 16>();
-  check<float, 431, 1, 7>();
-  check<float, 1000, 1, 300>();
-  check<double, 203, 1, 290>();
-  check<float, 17, 1, 1029>();  // a vector of rows, and one that overlaps it
-  check<double, 203, 1, 291>();
+// Lines, vectors, groups of rows and tasks that are whole, or one element longer or shorter.
+const std::vector<Size> vectors = {
+    {1, 1, 300},  {1, 7, 16},    {1, 431, 7}, {1, 1000, 300}, {1, 203, 290},  {1, 10, 784},
+    {1, 65, 17},  {1, 3, 4095},  {7, 1, 16},  {431, 1, 7},    {1000, 1, 300}, {17, 1, 1029},
+    {64, 1, 16},  {65, 1, 15},   {31, 1, 33}, {33, 1, 31},    {100, 1, 48},   {203, 1, 291},
+    {9, 1, 4095}, {17, 1, 4100}, {0, 1, 5},   {3, 1, 0},      {1, 0, 3},      {1, 33, 40},
+    {47, 1, 21},  {1, 63, 10}};
+// Tiles that are written to the result: whole or half ones, with part of a vector.
+const std::vector<Size> thin = {{4, 5, 9},    {12, 20, 4},   {8, 49, 3},  {9, 47, 130},
+                                {100, 20, 4}, {6, 48, 33},   {3, 17, 40}, {2, 31, 100},
+                                {13, 33, 65}, {7, 2, 1},     {70, 50, 1}, {130, 10, 17},
+                                {5, 16, 16},  {16, 16, 4099}};
+const std::vector<Size> deep = {{1, 1, 4096},  {1, 1, 8192},  {1, 1, 8193}, {3, 3, 20001},
+                                {16, 8, 4097}, {2, 16, 4100}, {5, 1, 9000}, {1, 6, 8191},
+                                {4, 3, 40000}, {13, 9, 4111}, {0, 4, 5000}};
+
+TEST_CASE("products with one row or column are chains of multiplications and additions") {
+  check<float>(vectors);
+  check<double>(vectors);
+}
+TEST_CASE("products with few rows or columns are chains of multiplications and additions") {
+  check<float>(thin);
+  check<double>(thin);
+}
+TEST_CASE("products of few long rows and columns have equal bits for any number of threads") {
+  check<float>(deep);
+  check<double>(deep);
 }
 
 constexpr void one_row(tf::Graph& g) {

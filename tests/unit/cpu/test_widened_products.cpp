@@ -203,6 +203,53 @@ void check_many() {
 
 }  // namespace
 
+namespace {
+/// Products of few long rows and columns: their sums are of lanes and parts of the depth.
+template <class X, class Y>
+void check_deep() {
+  for (const int threads : {1, 3}) {
+    tf::Variables variables;
+    tf::Session<products<X, Y>> session(variables, {.threads = threads});
+    tf::Session<products<float, float>> of_floats(variables, {.threads = threads});
+    for (const Size s : {Size{1, 1, 4099}, Size{3, 5, 20001}, Size{16, 2, 4096}}) {
+      CAPTURE(s.k);
+      const auto a = numbers<X>(s.m * s.k, 1, false);
+      const auto b = numbers<Y>(s.k * s.n, 2, false);
+      const auto bias = numbers<float>(s.n, 3, false);
+      const auto m = static_cast<std::int64_t>(s.m);
+      const auto n = static_cast<std::int64_t>(s.n);
+      const auto k = static_cast<std::int64_t>(s.k);
+      const auto run = [&](auto& in, const auto& left, const auto& right) {
+        const auto at = transposed(s.m, s.k, left);
+        const auto bt = transposed(s.k, s.n, right);
+        const auto [nn, tn, nt, tt] = in.template run<"nn", "tn", "nt", "tt">(
+            tf::feed<"a">(left.data(), {m, k}), tf::feed<"at">(at.data(), {k, m}),
+            tf::feed<"b">(right.data(), {k, n}), tf::feed<"bt">(bt.data(), {n, k}),
+            tf::feed<"bias">(bias.data(), {n}));
+        const std::vector<float> y(nn.begin(), nn.end());
+        CHECK(same(tn, y));
+        CHECK(same(nt, y));
+        CHECK(same(tt, y));
+        return y;
+      };
+      const std::vector<float> wide_a(a.begin(), a.end());
+      const std::vector<float> wide_b(b.begin(), b.end());
+      const std::vector<float> expected = run(of_floats, wide_a, wide_b);
+      CHECK(same(run(session, a, b), expected));
+      const std::vector<float> chains = multiplied(s, wide_a, wide_b);
+      for (std::size_t i = 0; i < chains.size(); ++i) {
+        CHECK(std::abs(expected[i] - chains[i]) <= 1e-6f * static_cast<float>(s.k));
+      }
+    }
+  }
+}
+}  // namespace
+
+TEST_CASE("products of few long rows of half and of bfloat16 have the bits of float's") {
+  check_deep<tf::float16, tf::float16>();
+  check_deep<tf::bfloat16, tf::float16>();
+}
+
 TEST_CASE("products of half and of bfloat16 have the bits of float's") {
   check<tf::float16, tf::float16>();
   check<tf::bfloat16, tf::float16>();

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "typeflow/cpu/contraction.hpp"
+#include "typeflow/cpu/integer_dots.hpp"
 #include "typeflow/cpu/integer_products.hpp"
 #include "typeflow/cpu/ops/matmul.hpp"
 #include "typeflow/ops/linear/mixed_matmul.hpp"
@@ -20,10 +21,20 @@ struct contraction_of<ops::IntegerMatMul> {
   }
   template <class E>
   static void run(const KernelCall& call) {
-    Products<E>::run(call, product_kernel<E>(call.extents));
+    const auto kernel = product_kernel<E>(call.extents);
+    if constexpr (Dots<E>::possible) {
+      if (Dots<E>::fits(kernel, call.extents)) {
+        Dots<E>::run(call, kernel);
+        return;
+      }
+    }
+    Products<E>::run(call, kernel);
   }
 
  private:
+  template <class E>
+  using Dots = IntegerDots<typename E::template Operand<0>, typename E::template Operand<1>,
+                           typename E::Arch>;
   template <class E>
   using Products = PackedProducts<IntegerGroups<typename E::template Operand<0>,
                                                 typename E::template Operand<1>, typename E::Arch>>;
