@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -217,6 +218,22 @@ TEST_CASE("what others read is computed by them, if that takes no more memory") 
     assign(v, y).named("e");
     CHECK(recomputed() == text(cluster(g)));
   }
+}
+
+TEST_CASE("one_hot is computed where it is read, for labels of any type") {
+  const auto loss = []<class T>(T) {
+    tf::Graph g;
+    auto x = tf::placeholder<float, tf::batch, 10>(g, "x");
+    auto labels = tf::placeholder<T, tf::batch>(g, "labels");
+    (-sum<1>(tf::one_hot<10>(labels) * log_softmax(x))).named("loss");
+    return text(cluster(g));
+  };
+  const std::string rows = "Max Sub Exp Sum Log Sub Equal Select Mul Sum Neg";
+  CHECK(loss(std::int32_t{}) == rows);
+  CHECK(loss(std::uint32_t{}).find("Equal Select Mul Sum Neg") != std::string::npos);
+  CHECK(loss(std::int64_t{}) == "Minimum Maximum | Cast | " + rows);
+  CHECK(loss(std::uint64_t{}) == "Minimum | Cast | " + rows);
+  CHECK(loss(std::uint8_t{}) == "Cast | " + rows);
 }
 
 TEST_CASE("what must not be one cluster is not") {
