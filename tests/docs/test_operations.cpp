@@ -46,6 +46,7 @@ constexpr Exception internal_records[] = {
     {"Fma", "the simplify pass makes it of a product and a sum"},
     {"Fms", "the simplify pass makes it of a product and a difference"},
     {"Fnma", "the simplify pass makes it of a product and a difference"},
+    {"RowOffsets", "kernels that read gathered rows in place need it: docs/design.md"},
     {"MergeSummary", "the merge of tf::Summaries: docs/summaries.md"},
 };
 

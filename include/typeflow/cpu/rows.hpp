@@ -50,13 +50,14 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       const std::int64_t grain =
           std::max<std::int64_t>(1, chunk_size / std::max(g.length, std::int64_t{1}));
       parallel(call, g.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (Inner != ir::InnerExtent::large) {
+        if constexpr (Inner != ir::InnerExtent::large && !M::gathers) {
           if (Inner == ir::InnerExtent::small || g.length <= ir::small_extent) {
             SmallFolds<Outer, L, M>::run(call, g.in, g.length, begin, end);
             return;
           }
         }
-        if constexpr (Inner != ir::InnerExtent::small) rows(call, g, begin, end, 0, g.length);
+        if constexpr (Inner != ir::InnerExtent::small || M::gathers)
+          rows(call, g, begin, end, 0, g.length);
       });
     } else {
       if (g.length == 0) return;
@@ -82,7 +83,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
 
  private:
   static constexpr bool is_small_map = [] {
-    if constexpr (Inner == ir::InnerExtent::small && !Folds) {
+    if constexpr (Inner == ir::InnerExtent::small && !Folds && !M::gathers) {
       return SmallMaps<Outer, L, M>::possible;
     } else {
       return false;
@@ -194,6 +195,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     for (int k = 0; k < Outer; ++k) {
       if ((In::axes >> k & 1u) != 0) offset += c.along[k] * g.in[I].stride[k];
     }
+    if constexpr (In::spec.offsets != 0) offset += value_of_row<In::spec.offsets - 1>(call, g, c);
     return call.operand<const element_of<In::dtype>>(M::template operand<I>) + offset;
   }
   /// The row's value of input I.

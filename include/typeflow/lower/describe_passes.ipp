@@ -53,8 +53,11 @@ class PassDescriber : public PassObserver {
       }
     }
     for (const StridedView& strided_view : fused.strided_views) {
-      out += "  strided view " + describer.name(strided_view.value) + " of " +
-             describer.name(strided_view.base) + '\n';
+      const bool gathers = strided_view.offsets != none;
+      out += (gathers ? "  gathered rows " : "  strided view ") +
+             describer.name(strided_view.value) + " of " + describer.name(strided_view.base);
+      if (gathers) out += " at " + describer.name(strided_view.offsets);
+      out += '\n';
     }
     for (const Part& part : fused.parts) {
       out += "  part " + describer.name(part.value) + " of " + describer.name(part.whole) + '\n';

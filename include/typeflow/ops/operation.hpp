@@ -34,6 +34,11 @@
 //                                     kernel that computes the input may then write it there: this
 //                                     kernel gets the result's memory as the input's, and leaves it
 //                                     alone
+//   static row_offsets(op, x, indices, DType)
+//                                     custom, of two inputs: if y is rows of x, one for each
+//                                     index, a tensor of this type of where each begins in x, in
+//                                     elements; otherwise one that does not exist. Kernels that
+//                                     read y then may read x. It checks the indices
 //   static expand(op, x...)           composite: the same result from other operations
 //   static interpret(InterpretCall&)  plain loops; elementwise operations need none
 //   static explain(op, const Failure&, span<const Dims>)
@@ -118,6 +123,7 @@ struct operation_base {
   static constexpr std::nullptr_t simplify = nullptr;
   static constexpr std::nullptr_t layout = nullptr;
   static constexpr std::nullptr_t input_layout = nullptr;
+  static constexpr std::nullptr_t row_offsets = nullptr;
   static constexpr std::nullptr_t expand = nullptr;
 };
 

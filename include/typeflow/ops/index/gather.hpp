@@ -35,9 +35,45 @@ constexpr AnyExpr gather_node(const UntypedExpr auto& x, const AnyExpr& indices,
 constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const UntypedExpr auto& values,
                                    Extent extent, int axis, int batch_dims, Indexing indexing);
 
+/// The elements of a slice along axis 0, if all extents are numbers.
+constexpr std::int64_t row_size(const Dims& dims) {
+  std::int64_t size = 1;
+  for (int i = 1; i < dims.rank; ++i) size *= dims.extent[i];
+  return size;
+}
+
 }  // namespace detail
 
 namespace ops {
+
+/// Where slices along axis 0 begin in a tensor, in elements, for kernels that read the slices
+/// there: index * size. An index outside of [0, extent) is an error. (I...) -> (I...)
+struct RowOffsets : custom {
+  static constexpr std::string_view name = "RowOffsets";
+  static constexpr Domain domain = Domain::any;
+  static constexpr Derivative derivative = Derivative::zero;
+  static constexpr bool host_only = true;  // made for processors alone
+  Extent extent;
+  Extent size;
+  Indexing indexing;
+  std::uint64_t wide;  ///< the result is int64, not int32
+
+  static constexpr Type infer(const RowOffsets& op, const Type& indices) {
+    return {op.wide != 0 ? DType::int64 : DType::int32,
+            is_integer(indices.dtype) ? indices.dims : no_dims};
+  }
+  static void interpret(InterpretCall& call) {
+    const RowOffsets op = decode<RowOffsets>(call.graph, call.node);
+    const HostTensor& indices = *call.inputs[0];
+    detail::check_indices(op.indexing, indices, op.extent);
+    for (std::int64_t i = 0; i < indices.size(); ++i) {
+      call.outputs[0][i] = Number{0, detail::index_at(indices, i) * op.size};
+    }
+  }
+  static Error explain(const RowOffsets& op, const Failure& wrong, std::span<const Dims> operands) {
+    return detail::wrong_index(op.indexing, wrong, detail::extents_of(operands[0]));
+  }
+};
 
 /// The slices of x along an axis at these indices. The first `batch_dims` axes are shared.
 /// (S...,P...,N,R...) x (S...,I...) -> (S...,P...,I...,R...)
@@ -56,6 +92,8 @@ struct Gather : custom {
                          : no_dims};
   }
   static constexpr std::array<AnyExpr, 2> gradient(Gather op, auto x, auto indices, auto, auto dy);
+  static constexpr AnyExpr row_offsets(const Gather& op, const auto& x, const auto& indices,
+                                       DType type);
   static void interpret(InterpretCall& call) {
     const Gather op = decode<Gather>(call.graph, call.node);
     const HostTensor& x = *call.inputs[0];
@@ -141,6 +179,19 @@ struct IndexedSlices : composite {
     return detail::scatter_sum_node(indices, values, op.extent, 0, 0, op.indexing);
   }
 };
+
+constexpr AnyExpr Gather::row_offsets(const Gather& op, const auto& x, const auto& indices,
+                                      DType type) {
+  const detail::IndexingRule& rule = detail::rule_of(op.indexing);
+  if (op.axis != 0 || op.batch_dims != 0 || rule.skips_negative || rule.skips_large || rule.sorted)
+    return AnyExpr{};
+  return apply(RowOffsets{{},
+                          x.dims().extent[0],
+                          detail::row_size(x.dims()),
+                          op.indexing,
+                          type == DType::int64 ? 1u : 0u},
+               indices);
+}
 
 constexpr std::array<AnyExpr, 2> Gather::gradient(Gather op, auto x, auto indices, auto, auto dy) {
   const Extent extent = x.dims().extent[op.axis];
