@@ -52,6 +52,12 @@ class PassDescriber : public PassObserver {
         out += "    " + describer.line(id);
       }
     }
+    for (const RecomputeCost& cost : fused.recompute_costs) {
+      out += (cost.pays ? "  computed again " : "  stored ") + describer.name(cost.value) + ": " +
+             std::to_string(cost.flops) + " flops or " + std::to_string(cost.bytes) +
+             " bytes of an element, " + std::to_string(cost.readers) +
+             (cost.readers == 1 ? " reader\n" : " readers\n");
+    }
     for (const StridedView& strided_view : fused.strided_views) {
       const bool gathers = strided_view.offsets != none;
       out += (gathers ? "  gathered rows " : "  strided view ") +

@@ -11,6 +11,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/layout.hpp"
 #include "typeflow/passes/needs.hpp"
+#include "typeflow/passes/recompute_cost.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::ir {
 
@@ -122,6 +123,8 @@ struct Fused {
                              ///< views
   Pool<Part> parts;
   Pool<Id> part_of;  ///< by value: in parts, or none; empty if there are no parts
+  /// Values that kernels could compute again; for people, so not in constant evaluation.
+  Pool<RecomputeCost> recompute_costs;
 
   constexpr const StridedView* strided_view(Id value) const {
     const bool is_strided = value < strided_view_of.size() && strided_view_of.items[value] != none;
