@@ -34,11 +34,6 @@
 //                                     kernel that computes the input may then write it there: this
 //                                     kernel gets the result's memory as the input's, and leaves it
 //                                     alone
-//   static row_offsets(op, x, indices, DType)
-//                                     custom, of two inputs: if y is rows of x, one for each
-//                                     index, a tensor of this type of where each begins in x, in
-//                                     elements; otherwise one that does not exist. Kernels that
-//                                     read y then may read x. It checks the indices
 //   static expand(op, x...)           composite: the same result from other operations
 //   static interpret(InterpretCall&)  plain loops; elementwise operations need none
 //   static explain(op, const Failure&, span<const Dims>)
@@ -117,13 +112,16 @@ struct operation_base {
   static constexpr bool host_only = false;
   /// Its kernel may wait until another step or run changes a resource (resources/waiting.hpp).
   static constexpr bool may_wait = false;
+  /// Op::row_offsets, if the result is rows of input 0. (A pointer and no rule by name, so that it
+  /// costs other operations no instantiation.)
+  static constexpr bool gathers = false;
+  static constexpr Id (*row_offsets)(ir::Graph&, const ir::Node&, DType) = nullptr;
   // Missing rules.
   static constexpr std::nullptr_t infer = nullptr;
   static constexpr std::nullptr_t gradient = nullptr;
   static constexpr std::nullptr_t simplify = nullptr;
   static constexpr std::nullptr_t layout = nullptr;
   static constexpr std::nullptr_t input_layout = nullptr;
-  static constexpr std::nullptr_t row_offsets = nullptr;
   static constexpr std::nullptr_t expand = nullptr;
 };
 

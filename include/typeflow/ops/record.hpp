@@ -272,18 +272,6 @@ inline constexpr InputLayoutRule input_layout_of<O> =
       return O::input_layout(decode<O>(graph, node), graph, node, input, layout);
     };
 
-/// O's rule `row_offsets`; null if it has none.
-using RowOffsetsRule = Id (*)(ir::Graph&, const ir::Node&, DType);
-template <class O>
-inline constexpr RowOffsetsRule row_offsets_of = nullptr;
-template <Gathers O>
-inline constexpr RowOffsetsRule row_offsets_of<O> =
-    [](ir::Graph& graph, const ir::Node& node, DType type) {
-      return O::row_offsets(decode<O>(graph, node), AnyExpr{&graph, graph.input(node, 0)},
-                            AnyExpr{&graph, graph.input(node, 1)}, type)
-          .id;
-    };
-
 /// O's loops; null if it has none.
 template <class O>
 constexpr auto interpret_of() -> void (*)(InterpretCall&) {
@@ -328,7 +316,7 @@ constexpr ir::Op make_op() {
                   detail::Simplifies<O>,
                   detail::Moves<O>,
                   detail::HoldsInputs<O>,
-                  detail::Gathers<O>,
+                  O::gathers,
                   O::takes_strings,
                   O::host_only,
                   O::may_wait,
@@ -339,7 +327,7 @@ constexpr ir::Op make_op() {
                   detail::simplify_of<O>(),
                   detail::layout_of<O>,
                   detail::input_layout_of<O>,
-                  detail::row_offsets_of<O>,
+                  O::row_offsets,
                   &Rules::expand,
                   &Rules::evaluate,
                   detail::interpret_of<O>(),

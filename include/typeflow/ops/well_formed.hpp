@@ -54,8 +54,6 @@ concept Moves = !requires { requires NoRule<decltype(O::layout)>; };
 template <class O>
 concept HoldsInputs = !requires { requires NoRule<decltype(O::input_layout)>; };
 template <class O>
-concept Gathers = !requires { requires NoRule<decltype(O::row_offsets)>; };
-template <class O>
 concept Expands = !requires { requires NoRule<decltype(O::expand)>; };
 /// It computes its elements itself, from a whole call.
 template <class O>

@@ -35,6 +35,8 @@ constexpr AnyExpr gather_node(const UntypedExpr auto& x, const AnyExpr& indices,
 constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const UntypedExpr auto& values,
                                    Extent extent, int axis, int batch_dims, Indexing indexing);
 
+/// Op::row_offsets of a Gather: along axis 0, if each index has to be one of a slice.
+constexpr Id row_offsets(ir::Graph& graph, const ir::Node& gather, DType type);
 /// The elements of a slice along axis 0, if all extents are numbers.
 constexpr std::int64_t row_size(const Dims& dims) {
   std::int64_t size = 1;
@@ -92,8 +94,8 @@ struct Gather : custom {
                          : no_dims};
   }
   static constexpr std::array<AnyExpr, 2> gradient(Gather op, auto x, auto indices, auto, auto dy);
-  static constexpr AnyExpr row_offsets(const Gather& op, const auto& x, const auto& indices,
-                                       DType type);
+  static constexpr bool gathers = true;
+  static constexpr Id (*row_offsets)(ir::Graph&, const ir::Node&, DType) = &detail::row_offsets;
   static void interpret(InterpretCall& call) {
     const Gather op = decode<Gather>(call.graph, call.node);
     const HostTensor& x = *call.inputs[0];
@@ -180,19 +182,6 @@ struct IndexedSlices : composite {
   }
 };
 
-constexpr AnyExpr Gather::row_offsets(const Gather& op, const auto& x, const auto& indices,
-                                      DType type) {
-  const detail::IndexingRule& rule = detail::rule_of(op.indexing);
-  if (op.axis != 0 || op.batch_dims != 0 || rule.skips_negative || rule.skips_large || rule.sorted)
-    return AnyExpr{};
-  return apply(RowOffsets{{},
-                          x.dims().extent[0],
-                          detail::row_size(x.dims()),
-                          op.indexing,
-                          type == DType::int64 ? 1u : 0u},
-               indices);
-}
-
 constexpr std::array<AnyExpr, 2> Gather::gradient(Gather op, auto x, auto indices, auto, auto dy) {
   const Extent extent = x.dims().extent[op.axis];
   if (op.axis == 0) return {apply(IndexedSlices{{}, extent, op.indexing}, indices, dy), AnyExpr{}};
@@ -224,6 +213,18 @@ template <class F>
 constexpr AnyExpr map_values(const AnyExpr& gradient, const F& f);
 
 namespace detail {
+
+constexpr Id row_offsets(ir::Graph& graph, const ir::Node& gather, DType type) {
+  const auto op = decode<ops::Gather>(graph, gather);
+  const IndexingRule& rule = rule_of(op.indexing);
+  const bool is_strict = !rule.skips_negative && !rule.skips_large && !rule.sorted;
+  if (op.axis != 0 || op.batch_dims != 0 || !is_strict) return none;
+  const Dims& x = graph.dims_of(graph.input(gather, 0));
+  const std::uint64_t wide = type == DType::int64 ? 1 : 0;
+  return apply(ops::RowOffsets{{}, x.extent[0], row_size(x), op.indexing, wide},
+               AnyExpr{&graph, graph.input(gather, 1)})
+      .id;
+}
 
 constexpr AnyExpr gather_node(const UntypedExpr auto& x, const AnyExpr& indices, int axis,
                               int batch_dims, Indexing indexing) {
