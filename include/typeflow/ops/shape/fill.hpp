@@ -43,12 +43,12 @@ constexpr IndexAndPosition along_new_axis(const AnyExpr& indices, const Dims& ex
 
 /// Indices of 8 bytes as int32, so that they are compared in the kernels of elements of 4 bytes.
 /// Those outside of [0, extent) stay outside.
-constexpr AnyExpr narrow_indices(const AnyExpr& indices, Extent extent) {
+constexpr AnyExpr narrow_indices(const UntypedExpr auto& indices, Extent extent) {
   constexpr Extent most = std::numeric_limits<std::int32_t>::max();
   if (size_of(indices.dtype()) < 8 || extent > most) return indices;
   const AnyExpr end = constant_node(*indices.graph, indices.dtype(), Number{0, extent});
-  const AnyExpr below = minimum(indices, end);
-  const AnyExpr inside = is_unsigned(indices.dtype()) ? below : maximum(below, -1);
+  const auto below = minimum(indices, end);
+  const auto inside = is_unsigned(indices.dtype()) ? below : maximum(below, -1);
   return cast_to(inside, DType::int32);
 }
 
