@@ -51,6 +51,7 @@ constexpr Exception internal_records[] = {
     {"PowMinusHalf", "the simplify pass makes it of a power with a constant exponent"},
     {"PowMinusTwo", "the simplify pass makes it of a power with a constant exponent"},
     {"WholePower", "the simplify pass makes it of a power with a constant exponent"},
+    {"RowOffsets", "kernels that read gathered rows in place need it: docs/design.md"},
     {"MergeSummary", "the merge of tf::Summaries: docs/summaries.md"},
 };
 

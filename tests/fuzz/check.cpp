@@ -56,10 +56,11 @@ class Checker {
   }
 
  private:
-  /// Tensors are small: windows of any width are read in place.
+  /// Tensors are small: windows and gathered rows of any width are read in place.
   static tf::ir::FusionLimits limits() {
     tf::ir::FusionLimits limits;
     limits.run = 1;
+    limits.row = 1;
     return limits;
   }
 

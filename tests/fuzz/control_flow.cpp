@@ -1004,6 +1004,7 @@ std::string check_control_flow(std::uint64_t seed, ControlSize size) {
     limits.inputs = 4;
     limits.tensors = 3;
     limits.run = 1;
+    limits.row = 1;
     tf::ir::ProgramInterpreter narrow(model.graph, 1, limits);
     wrong = check_kind("program of small kernels", narrow, model, seed);
     if (!wrong.empty()) return wrong;
@@ -1107,6 +1108,7 @@ std::string check_devices(std::uint64_t seed, ControlSize size, DeviceKind kind,
     const tf::ir::Graph graph = test::pinned(model.graph, devices, seed);
     tf::ir::FusionLimits limits;
     limits.run = 1;
+    limits.row = 1;
     if (seed % 3 == 0) limits.members = 3;
     tf::ir::ProgramInterpreter program(graph, 1, limits,
                                        waits ? machine.waiting() : machine.interpreted());
@@ -1256,6 +1258,7 @@ std::string check_failures(std::uint64_t seed, int runs, int& checked, ControlSi
     const tf::ir::Graph graph = test::pinned(model.graph, devices, seed);
     tf::ir::FusionLimits limits;
     limits.run = 1;
+    limits.row = 1;
     Random random(seed + 55);
     std::vector<std::string> all = model.tensors;
     all.insert(all.end(), model.effects.begin(), model.effects.end());
@@ -1321,6 +1324,7 @@ std::string plan_text(std::uint64_t seed, ControlSize size, DeviceKind kind) {
   const tf::ir::Graph graph = test::pinned(model.graph, devices, seed);
   tf::ir::FusionLimits limits;
   limits.run = 1;
+  limits.row = 1;
   if (seed % 3 == 0) limits.members = 3;
   const tf::ir::InterpretedProgram program(graph, {}, limits,
                                            kind.waits ? machine.waiting() : machine.interpreted());

@@ -918,6 +918,7 @@ class Checked {
     graph_ = std::make_unique<tf::ir::Graph>(test::pinned(graph, devices, seed));
     tf::ir::FusionLimits limits;
     limits.run = 1;
+    limits.row = 1;
     if (seed % 3 == 0) limits.members = 3;
     program_ = std::make_unique<tf::ir::ProgramInterpreter>(
         *graph_, 1, limits, machine_->interpreted(&run_queue_kernel));

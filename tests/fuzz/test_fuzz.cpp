@@ -126,6 +126,7 @@ TEST_CASE("programs of random graphs compute what the graphs mean") {
                                            "BinomialEntropyGrad",
                                            "BinomialQuantile",
                                            "MultinomialShare",
+                                           "RowOffsets",
                                            "MultinomialShareGrad",
                                            "VonMisesCdf",
                                            "VonMisesQuantile",

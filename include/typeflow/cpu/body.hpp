@@ -63,6 +63,7 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   static constexpr int stores = body.stores;
   static constexpr int first_item = body.first_item();
   static constexpr int values = body.values();
+  static constexpr bool gathers = body.gathers();
 
   using Inputs = std::tuple<In...>;
   using Items = std::tuple<It...>;

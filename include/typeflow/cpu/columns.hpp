@@ -50,14 +50,15 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
     for (int k = 0; k < Outer; ++k) outer *= call.extents[k];
     [&]<int... I>(std::integer_sequence<int, I...>)
         TYPEFLOW_INLINE_LAMBDA { (find_layout<I>(call, g), ...); }(typename M::InputNumbers{});
-    if constexpr (Inner != ir::InnerExtent::large && SmallColumns<Outer, L, M>::possible) {
+    constexpr bool has_small = SmallColumns<Outer, L, M>::possible && !M::gathers;
+    if constexpr (Inner != ir::InnerExtent::large && has_small) {
       if (Inner == ir::InnerExtent::small || g.width <= ir::small_extent) {
         if (g.width == 0) return;
         SmallColumns<Outer, L, M>::run(call, g.in, g.length, g.width, outer);
         return;
       }
     }
-    if constexpr (Inner != ir::InnerExtent::small || !SmallColumns<Outer, L, M>::possible) {
+    if constexpr (Inner != ir::InnerExtent::small || !has_small) {
       wide_columns(call, g, outer);
     }
   }
@@ -349,17 +350,29 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
           get<I>(r) = L::template broadcast<T>(static_cast<T>(Folded ? k : p.position[I]));
         }
       } else {
-        const T* const at =
-            static_cast<const T*>(p.in[I]) + (Folded ? k * g.in[I].stride[Outer] : 0);
+        const T* at = static_cast<const T*>(p.in[I]) + (Folded ? k * g.in[I].stride[Outer] : 0);
+        if constexpr (In::spec.offsets != 0) at += offset<In::spec.offsets - 1>(g, p, k);
         if constexpr (!inner) {
           get<I>(r) = L::template broadcast<T>(*at);
         } else {
           // Rows lie far apart and little of each is read, so processors do not prefetch them.
-          if constexpr (Folded) __builtin_prefetch(at + j + p.ahead * g.in[I].stride[Outer]);
+          if constexpr (Folded && In::spec.offsets == 0) {
+            __builtin_prefetch(at + j + p.ahead * g.in[I].stride[Outer]);
+          } else if constexpr (Folded) {
+            const std::int64_t next = std::min(k + p.ahead, g.length - 1);
+            __builtin_prefetch(at + j + offset<In::spec.offsets - 1>(g, p, next) -
+                               offset<In::spec.offsets - 1>(g, p, k));
+          }
           get<I>(r) = count == N ? L::load(at + j) : L::load(at + j, count);
         }
       }
     }
+  }
+  /// The offset that input I says for element k of the folded axis.
+  template <int I>
+  TYPEFLOW_INLINE static std::int64_t offset(const Geometry& g, const Place& p, std::int64_t k) {
+    using T = element_of<M::template Input<I>::dtype>;
+    return static_cast<const T*>(p.in[I])[folded<I> ? k * g.in[I].stride[Outer] : 0];
   }
   template <bool IsRow, int S>
   TYPEFLOW_INLINE static void store(const KernelCall& call, const Registers& r, std::int64_t at,

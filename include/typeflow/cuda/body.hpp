@@ -355,6 +355,7 @@ LoopArguments<M, S.rank> arguments_of(const KernelCall& call) {
   [&]<int... I>(std::integer_sequence<int, I...>) {
     [[maybe_unused]] const auto input = [&]<int J>(std::integral_constant<int, J>) {
       using In = typename M::template Input<J>;
+      static_assert(In::spec.offsets == 0, "only processors read gathered rows in place");
       if constexpr (!In::is_index) {
         place(std::type_identity<element_of<In::dtype>>{}, a.in[J],
               call.operands[M::template operand<J>], In::axes,

@@ -150,6 +150,7 @@ struct Op {
   bool simplifies;
   bool moves;          ///< `layout` is there
   bool holds_inputs;   ///< `input_layout` is there
+  bool gathers;        ///< `row_offsets` is there
   bool takes_strings;  ///< inputs may be strings
   bool host_only;      ///< its kernel needs the host: it can't be pinned to another kind of device
   bool may_wait;       ///< its kernel may wait for other steps or runs, without holding a thread
@@ -169,6 +170,10 @@ struct Op {
   /// Where an input's elements lie in the result; false if they do not, or if no Layout expresses
   /// it. Null for an operation without such a rule.
   bool (*input_layout)(const Graph&, const Node&, int input, Layout&);
+  /// For an operation whose result is rows of input 0, one for each element of input 1: a value of
+  /// nodes that the rule adds, where each row begins in input 0, in elements of this type. None if
+  /// the result is something else. Null for an operation without such a rule.
+  Id (*row_offsets)(Graph&, const Node&, DType);
   /// Composite operations: the same result from other operations.
   Id (*expand)(Graph&, const std::uint32_t* words, const Id* inputs) = expand_to_nothing;
   /// Elementwise operations: one element.

@@ -274,7 +274,12 @@ class KernelInterpreter {
       const Operand& operand = input(i);
       const bool along_fold = space_.folded == 0 || (operand.axes & space_.folded) != 0;
       if (along_fold != of_element) continue;
-      const std::int64_t place = place_in(operand.layout);
+      std::int64_t place = place_in(operand.layout);
+      if (const int offsets = body_.input[i].offsets; offsets != 0) {
+        const Operand& of_rows = input(offsets - 1);
+        place += load_number(body_.input[offsets - 1].dtype, of_rows.data, place_in(of_rows.layout))
+                     .integer;
+      }
       value(i) = body_.input[i].is_index ? Number{0, place}
                                          : load_number(body_.input[i].dtype, operand.data, place);
     }

@@ -46,6 +46,7 @@ class KernelDescriber : protected KernelInputs {
   constexpr void lower_loop(Id id, const Cluster& cluster) {
     push_body(id, cluster);
     const Dims& space = types_[cluster.space].dims;
+    push_offsets(cluster, space);
     const int rank = space.rank;
     // Axes i - 1 and i share a loop if all operands run along both or neither, and both are reduced
     // or neither.
@@ -181,8 +182,8 @@ class KernelDescriber : protected KernelInputs {
     // The product's operands are inputs 0 and 1, and no values of the body. If the epilogue reads
     // one of them, too, it is another input.
     constexpr unsigned operand_axes = 1u << 31;
-    inputs_[0] = Input{storage_[a], operand_axes};
-    inputs_[1] = Input{storage_[b], operand_axes};
+    inputs_[0] = Input{storage_[a], operand_axes, 0};
+    inputs_[1] = Input{storage_[b], operand_axes, 0};
     input_count_ = 2;
     push_body(id, cluster);
     spec_.variant = contraction.variant;
@@ -303,7 +304,8 @@ class KernelDescriber : protected KernelInputs {
     }
     for (Id k = first; k < node.inputs.count; ++k) {
       const Id value = operands_[node.inputs.first + k];
-      spec_.input[spec_.inputs++] = InputSpec{dtype_of(value), false, false, push_tensor(value), 0};
+      spec_.input[spec_.inputs++] =
+          InputSpec{dtype_of(value), false, false, push_tensor(value), 0, 0};
       out_.operands.push(slot(storage_[value]));
     }
     if (updates) {

@@ -52,9 +52,18 @@ class PassDescriber : public PassObserver {
         out += "    " + describer.line(id);
       }
     }
+    for (const RecomputeCost& cost : fused.recompute_costs) {
+      out += (cost.pays ? "  computed again " : "  stored ") + describer.name(cost.value) + ": " +
+             std::to_string(cost.flops) + " flops or " + std::to_string(cost.bytes) +
+             " bytes of an element, " + std::to_string(cost.readers) +
+             (cost.readers == 1 ? " reader\n" : " readers\n");
+    }
     for (const StridedView& strided_view : fused.strided_views) {
-      out += "  strided view " + describer.name(strided_view.value) + " of " +
-             describer.name(strided_view.base) + '\n';
+      const bool gathers = strided_view.offsets != none;
+      out += (gathers ? "  gathered rows " : "  strided view ") +
+             describer.name(strided_view.value) + " of " + describer.name(strided_view.base);
+      if (gathers) out += " at " + describer.name(strided_view.offsets);
+      out += '\n';
     }
     for (const Part& part : fused.parts) {
       out += "  part " + describer.name(part.value) + " of " + describer.name(part.whole) + '\n';

@@ -23,6 +23,7 @@ class KernelInputs : protected ProgramBuilder {
   struct Input {
     Id storage;
     unsigned axes;
+    std::uint8_t offsets;  ///< as in InputSpec
   };
   /// The number of an outside operand that runs along these axes.
   constexpr int input(const Cluster& cluster, Id storage, unsigned axes) {
@@ -33,7 +34,7 @@ class KernelInputs : protected ProgramBuilder {
       fail(cluster, "more operands than a kernel can have");
       return 0;
     }
-    inputs_[input_count_] = Input{storage, axes};
+    inputs_[input_count_] = Input{storage, axes, 0};
     return input_count_++;
   }
 
@@ -49,8 +50,8 @@ class KernelInputs : protected ProgramBuilder {
       const Id storage = inputs_[k].storage;
       const StridedView* const strided_view = fused_.strided_view(storage);
       const bool is_index = nodes_[values_[storage].node].op->builtin == Builtin::index_along;
-      spec_.input[k] =
-          InputSpec{dtype_of(storage), is_index, strided_view != nullptr, 0, inputs_[k].axes};
+      spec_.input[k] = InputSpec{dtype_of(storage), is_index,          strided_view != nullptr, 0,
+                                 inputs_[k].axes,   inputs_[k].offsets};
       if (!is_index)
         out_.operands.push(slot(strided_view == nullptr ? storage : strided_view->base));
     }
@@ -63,6 +64,17 @@ class KernelInputs : protected ProgramBuilder {
     }
     for (int i = 0; i < spec_.stores; ++i) {
       if (spec_.store[i].value >= product) spec_.store[i].value += shift;
+    }
+  }
+
+  /// Adds inputs that say where the rows of gathered inputs begin.
+  constexpr void push_offsets(const Cluster& cluster, const Dims& space) {
+    const int count = input_count_;
+    for (int k = 0; k < count && !fused_.strided_views.empty(); ++k) {
+      const StridedView* const view = fused_.strided_view(inputs_[k].storage);
+      if (view == nullptr || view->offsets == none) continue;
+      const unsigned axes = axes_of_rows(view->row, space, inputs_[k].axes);
+      inputs_[k].offsets = static_cast<std::uint8_t>(input(cluster, view->offsets, axes) + 1);
     }
   }
 

@@ -178,6 +178,15 @@ struct KernelBody {
     for (int k = 0; k < s; ++k) number += store[k].is_strided ? 1 : 0;
     return number;
   }
+  /// Whether an input's rows are gathered: input `offsets - 1` says where each begins, relative to
+  /// the input's layout.
+  constexpr bool gathers() const {
+    for (int i = 0; i < inputs; ++i) {
+      if (input[i].offsets != 0) return true;
+    }
+    return false;
+  }
+
   constexpr int strided_views() const { return strided_before_store(stores); }
   /// The strided view of input i, or of store s, among the extents of a step.
   constexpr StridedExtents strides(int i, int rank, const std::int64_t* extents) const {

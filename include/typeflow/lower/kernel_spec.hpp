@@ -41,6 +41,8 @@ struct InputSpec {
   bool is_strided;    ///< lies in a larger tensor; the step's extents say where
   std::uint8_t rank;  ///< custom: of the tensor
   unsigned axes;      ///< others: the axes of the kernel along which it runs, as bits
+  /// Its rows are gathered: the input that says where each begins, counted from 1. 0: they are not.
+  std::uint8_t offsets;
 };
 
 /// One operation of a kernel's body.
@@ -123,7 +125,7 @@ constexpr bool operator==(const KernelSpec& a, const KernelSpec& b) {
     const InputSpec& x = a.input[i];
     const InputSpec& y = b.input[i];
     if (x.axes != y.axes || x.dtype != y.dtype || x.is_index != y.is_index ||
-        x.is_strided != y.is_strided || x.rank != y.rank) {
+        x.is_strided != y.is_strided || x.rank != y.rank || x.offsets != y.offsets) {
       return false;
     }
   }

@@ -17,10 +17,10 @@
 namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 /// An operand that is read along the axes whose bits are set, possibly as a strided view of a
-/// larger tensor. Or the position along one axis.
-template <DType D, bool IsIndex, unsigned Axes, bool IsStrided = false>
+/// larger tensor, or of rows whose beginnings another input says. Or the position along one axis.
+template <DType D, bool IsIndex, unsigned Axes, bool IsStrided = false, int Offsets = 0>
 struct Load {
-  static constexpr InputSpec spec{D, IsIndex, IsStrided, 0, Axes};
+  static constexpr InputSpec spec{D, IsIndex, IsStrided, 0, Axes, Offsets};
   static constexpr DType dtype = D;
   static constexpr bool is_index = IsIndex;
   static constexpr bool is_strided = IsStrided;
@@ -96,8 +96,8 @@ template <const KernelSpec& S, class I = Numbers<S.inputs>>
 struct InputsType;
 template <const KernelSpec& S, int... I>
 struct InputsType<S, std::integer_sequence<int, I...>> {
-  using type =
-      List<Load<S.input[I].dtype, S.input[I].is_index, S.input[I].axes, S.input[I].is_strided>...>;
+  using type = List<Load<S.input[I].dtype, S.input[I].is_index, S.input[I].axes,
+                         S.input[I].is_strided, S.input[I].offsets>...>;
 };
 template <const KernelSpec& S, class I = Numbers<S.items>>
 struct ItemsType;

@@ -112,6 +112,10 @@ struct operation_base {
   static constexpr bool host_only = false;
   /// Its kernel may wait until another step or run changes a resource (resources/waiting.hpp).
   static constexpr bool may_wait = false;
+  /// Op::row_offsets, if the result is rows of input 0. (A pointer and no rule by name, so that it
+  /// costs other operations no instantiation.)
+  static constexpr bool gathers = false;
+  static constexpr Id (*row_offsets)(ir::Graph&, const ir::Node&, DType) = nullptr;
   // Missing rules.
   static constexpr std::nullptr_t infer = nullptr;
   static constexpr std::nullptr_t gradient = nullptr;

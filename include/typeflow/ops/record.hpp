@@ -256,6 +256,7 @@ constexpr ir::Op make_op() {
     op.simplifies = detail::Simplifies<O>;
     op.moves = detail::Moves<O>;
     op.holds_inputs = detail::HoldsInputs<O>;
+    op.gathers = O::gathers;
     op.takes_strings = O::takes_strings;
     op.host_only = O::host_only;
     op.may_wait = O::may_wait;
@@ -266,6 +267,7 @@ constexpr ir::Op make_op() {
     if constexpr (detail::Simplifies<O>) op.simplify = &Rules::simplify;
     if constexpr (detail::Moves<O>) op.layout = &Rules::layout;
     if constexpr (detail::HoldsInputs<O>) op.input_layout = &Rules::input_layout;
+    op.row_offsets = O::row_offsets;
     if constexpr (detail::Expands<O>) op.expand = &Rules::expand;
     if constexpr (detail::Evaluates<O> || O::kind == Kind::elementwise) {
       op.evaluate = &Rules::evaluate;

@@ -11,6 +11,7 @@
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/layout.hpp"
 #include "typeflow/passes/needs.hpp"
+#include "typeflow/passes/recompute_cost.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::ir {
 
@@ -44,6 +45,9 @@ struct FusionLimits {
   Limit<4, most_phases> phases{};     ///< loops over a row
   /// The fewest elements that lie together in a strided view; fewer are cheaper to copy.
   Limit<8, 1 << 20> run{};
+  /// The fewest elements of a gathered row that is read in place. Kernels of shorter rows compute
+  /// several at a time, and want them side by side.
+  Limit<33, 1 << 20> row{};
 };
 
 enum class ClusterKind : std::uint8_t { loop, contraction, single };
@@ -80,6 +84,10 @@ struct StridedView {
   Id value;
   Id base;  ///< a storage value
   Layout layout;
+  /// Of gathered rows: a value that says where in the base each row begins, which `layout` leaves
+  /// out. None for other views.
+  Id offsets;
+  std::int64_t row;  ///< elements of a gathered row; 0 for other views
 };
 
 /// A value that is computed in the memory of another value (passes/parts.hpp).
@@ -115,6 +123,8 @@ struct Fused {
                              ///< views
   Pool<Part> parts;
   Pool<Id> part_of;  ///< by value: in parts, or none; empty if there are no parts
+  /// Values that kernels could compute again; for people, so not in constant evaluation.
+  Pool<RecomputeCost> recompute_costs;
 
   constexpr const StridedView* strided_view(Id value) const {
     const bool is_strided = value < strided_view_of.size() && strided_view_of.items[value] != none;

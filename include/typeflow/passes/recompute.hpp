@@ -5,12 +5,16 @@
 //
 // A value that leaves its cluster is written to memory, and each cluster that uses it reads it. If
 // a few elementwise operations make it from what the cluster itself reads from memory, or from its
-// row values, all its readers can do these operations, too. Then it is not written at all. So its
-// gradient computes a softmax's exponentials again from the logits. Values keep their bits, because
-// the operations are the same.
+// row values, all its readers can do these operations, too. Then it is not written at all, if their
+// flops cost less than the bytes (recompute_cost.hpp). So its gradient computes a softmax's
+// exponentials again from the logits. Values keep their bits, because the operations are the same.
+
+#include <cstdint>
+#include <type_traits>
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/passes/fuse.hpp"
+#include "typeflow/passes/recompute_cost.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::ir {
 
@@ -113,14 +117,18 @@ class Recomputer {
       leaves_ = 0;
       leaf_reads_ = 0;
       flops_ = 0;
+      more_bytes_ = 0;
       if (!collect(id, m)) continue;
       bool all = true;
-      int copies = 0;
+      int readers = 0;
       for (Id r = readers_.items[value]; r != none && all; r = reader_pool_.items[r].next) {
         all = can_compute(reader_pool_.items[r].cluster, value);
-        copies += parts_;
+        ++readers;
       }
-      if (!all || fused_.next.size() + copies > fused_.next.capacity()) continue;
+      if (!all || fused_.next.size() + readers * parts_ > fused_.next.capacity()) continue;
+      const RecomputeCost cost = cost_of(fused_.clusters.items[id], value, readers);
+      if (!std::is_constant_evaluated()) fused_.recompute_costs.push(cost);
+      if (!cost.pays) continue;
       for (Id r = readers_.items[value]; r != none; r = reader_pool_.items[r].next) {
         compute_in(reader_pool_.items[r].cluster, value);
       }
@@ -229,6 +237,25 @@ class Recomputer {
     return written_.items[static_cast<Id>(graph_.words_of(variable)[0])] != 0;
   }
 
+  /// The cost of computing the current value in all its readers, by what `collect` and
+  /// `can_compute` have found.
+  constexpr RecomputeCost cost_of(const Cluster& maker, Id value, int readers) const {
+    const int size = size_of(graph_.dtype_of(value));
+    // A write takes a line of memory from where it was, and puts it back.
+    RecomputeCost cost{value, readers, readers * flops_, (2 + readers) * size - more_bytes_, false};
+    if (maker.members == parts_) {  // nothing else is left to do there
+      cost.flops -= flops_;
+      for (int i = 0; i < leaves_; ++i) cost.bytes += bytes_of_leaf(leaf_[i], value);
+    }
+    cost.pays = pays_to_recompute(cost, bytes_of(value));
+    return cost;
+  }
+  /// Of an element of the value, bytes of a leaf. 0: it is a scalar, or a row's.
+  constexpr int bytes_of_leaf(Id leaf, Id value) const {
+    if (graph_.dims_of(leaf).rank == 0 || bytes_of(leaf) * 8 < bytes_of(value)) return 0;
+    return size_of(graph_.dtype_of(leaf));
+  }
+
   constexpr Id type_of(Id value) const { return graph_.values.items[value].type; }
   constexpr std::int64_t bytes_of(Id value) const {
     return typical_bytes(graph_.types.items[type_of(value)]);
@@ -268,7 +295,9 @@ class Recomputer {
       ++inputs;
       if (graph_.dims_of(leaf_[i]).rank == 0) continue;
       ++tensors;
-      if (bytes_of(leaf_[i]) * 8 < bytes_of(value)) continue;  // a row's
+      const int bytes = bytes_of_leaf(leaf_[i], value);
+      if (bytes == 0) continue;
+      more_bytes_ += bytes;
       larger += bytes_of(leaf_[i]) > bytes_of(value) ? 2 : 1;
     }
     if (inputs > limits_.inputs || tensors > limits_.tensors || larger > 1) return false;
@@ -421,6 +450,7 @@ class Recomputer {
   int leaves_ = 0;
   int leaf_reads_ = 0;  // by the parts
   int flops_ = 0;
+  int more_bytes_ = 0;  // of an element: of leaves that readers do not read now
 };
 
 /// Makes clusters compute values that others would have to write to memory for them.

@@ -7,8 +7,13 @@
 // its operand instead, it is no step, it has no memory, and its operand lives until they have run.
 // A loop is cut where neighbours along an axis do not continue in the next row. Loops stay as long
 // as folds and vectors need them, so every bit stays.
+//
+// Rows that are gathered at indices are read in place, too. A step checks the indices, and writes
+// where each row begins: an offset for each row in place of a copy of it. Copied rows would be
+// written and read once more. Only processors have kernels that read them.
 
 #include <cstdint>
+#include <limits>
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/layout.hpp"
@@ -73,6 +78,18 @@ constexpr StridedAxes strided_axes(const Layout& layout, const Dims& value, cons
   return out;
 }
 
+/// The axes that number gathered rows, of those along which the rows run in a space. The innermost
+/// of these hold the elements of a row.
+constexpr unsigned axes_of_rows(std::int64_t row, const Dims& space, unsigned axes) {
+  Count size{};
+  for (int i = space.rank - 1; i >= 0 && !(size == Count{row, 0}); --i) {
+    if ((axes >> i & 1u) == 0) continue;
+    size.multiply(space.extent[i]);
+    axes &= ~(1u << i);
+  }
+  return axes;
+}
+
 /// Whether a kernel of this geometry has a loop for each axis if some are cut from those before:
 /// one loop for the reduced axes, and one for those inside of them.
 constexpr bool fits_starts(unsigned starts, unsigned reduced, int rank) {
@@ -91,13 +108,14 @@ constexpr bool can_index(const Dims& dims) {
 
 class StridedViewFinder {
  public:
-  constexpr StridedViewFinder(const Simplified& simplified, Fused& fused, const Roots& roots,
+  constexpr StridedViewFinder(Simplified& simplified, Fused& fused, const Roots& roots,
                               const Pool<Id>& stored, const FusionLimits& limits)
       : graph_(simplified.graph), map_(simplified.map), fused_(fused), limits_(limits) {
     for (Id c = 0; c < fused_.clusters.size(); ++c) {
       const Cluster& cluster = fused_.clusters.items[c];
       if (cluster.kind != ClusterKind::single || cluster.merged) continue;
-      if (graph_.nodes.items[cluster.first].op->moves) singles_.push(c);
+      const Op& op = *graph_.nodes.items[cluster.first].op;
+      if (op.moves || op.gathers) singles_.push(c);
     }
     if (singles_.empty()) return;
     pinned_ = Pool<char>(graph_.values.size(), 0);
@@ -108,8 +126,8 @@ class StridedViewFinder {
   constexpr void run() {
     for (const Id c : singles_) consider(c);
     if (found_.empty()) return;
-    for (const Cluster& c : fused_.clusters) {
-      if (!c.merged) check_reads(c);
+    for (Id c = 0; c < fused_.clusters.size(); ++c) {
+      if (!fused_.clusters.items[c].merged) check_reads(c);
     }
     for (int i = 0; i < found_.size(); ++i) {
       if (refused_[i] == 0) take(found_[i]);
@@ -117,9 +135,14 @@ class StridedViewFinder {
     if (fused_.strided_views.empty()) return;
     for (Cluster& c : fused_.clusters) {
       if (c.merged || c.kind != ClusterKind::loop) continue;
-      for (int i = 0; i < c.inputs; ++i) {
+      const int inputs = c.inputs;
+      for (int i = 0; i < inputs; ++i) {
         const StridedView* const strided_view = fused_.strided_view(c.input[i]);
-        if (strided_view != nullptr) c.input[i] = strided_view->base;
+        if (strided_view == nullptr) continue;
+        c.input[i] = strided_view->base;
+        if (strided_view->offsets == none) continue;
+        c.input_axes[c.inputs] = 0;  // nobody asks behind this pass
+        c.input[c.inputs++] = strided_view->offsets;
       }
     }
   }
@@ -139,17 +162,44 @@ class StridedViewFinder {
     if (pinned_[value] != 0 || node.controls.count != 0) return;
     const Id x = graph_.input(node, 0);
     const Id base = fused_.storage.items[x];
-    const Node& from = graph_.node_of(base);
-    // A value that a run overwrites may have changed when it is read.
-    if (from.op->builtin == Builtin::variable && is_written(from)) return;
     if (!can_index(graph_.dims_of(x)) || !can_index(graph_.dims_of(value))) return;
-    StridedView strided_view{value, base, {}};
-    if (!node.op->layout(graph_, node, strided_view.layout)) return;
+    StridedView strided_view{value, base, {}, none, 0};
+    if (node.op->gathers
+            ? !place_rows(cluster, node, strided_view)
+            : is_written(base) || !node.op->layout(graph_, node, strided_view.layout)) {
+      return;
+    }
     if (candidate_of_.empty()) candidate_of_ = Pool<Id>(graph_.values.size(), none);
     candidate_of_[value] = found_.push(strided_view);
     refused_.push(0);
   }
-  constexpr bool is_written(const Node& variable) {
+  /// Finds where the rows of a gather lie, relative to offsets that `take` adds. False if they
+  /// can't be read in place.
+  constexpr bool place_rows(Id cluster, const Node& node, StridedView& rows) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // of an offset
+    const Dims& x = graph_.dims_of(graph_.input(node, 0));
+    const Dims& value = graph_.dims_of(rows.value);
+    Count elements{};
+    for (int i = 0; i < x.rank; ++i) elements.multiply(x.extent[i]);
+    if (node.device.kind != DeviceKind::cpu || elements.powers != 0 || elements.coefficient > most)
+      return false;
+    // Kernels of integers of one or two bytes have no lanes for offsets.
+    const DType type = graph_.dtype_of(rows.value);
+    if (size_of(type) < 4 && !is_half_precision(type)) return false;
+    // Kernels that follow no effect read a variable before it is written.
+    if (is_written(rows.base) && cluster >= fused_.first_late) return false;
+    const int last = value.rank - 1;
+    rows.row = 1;
+    for (int i = 0; i < x.rank - 1; ++i) {
+      rows.layout.stride[last - i] = {rows.row, 0};
+      rows.row *= value.extent[last - i];
+    }
+    return true;
+  }
+  /// Whether a run overwrites the value, which may have changed when it is read.
+  constexpr bool is_written(Id base) {
+    const Node& variable = graph_.node_of(base);
+    if (variable.op->builtin != Builtin::variable) return false;
     if (written_.empty()) {
       written_ = Pool<char>(graph_.variable_records.size() + 1, 0);
       for (const Id id : fused_.order) {
@@ -160,7 +210,8 @@ class StridedViewFinder {
     return written_[static_cast<Id>(graph_.words_of(variable)[0])] != 0;
   }
 
-  constexpr void check_reads(const Cluster& c) {
+  constexpr void check_reads(Id id) {
+    const Cluster& c = fused_.clusters.items[id];
     const Id* const candidate_of = candidate_of_.data();
     if (c.kind == ClusterKind::single) {
       const Range inputs = graph_.nodes.items[c.first].inputs;
@@ -171,12 +222,43 @@ class StridedViewFinder {
       return;
     }
     const int inputs = c.inputs;
+    int with_offsets = inputs;
     for (int i = 0; i < inputs; ++i) {
       const Id candidate = candidate_of[c.input[i]];
-      if (candidate != none && !can_read(c, c.input_axes[i], found_[candidate])) {
-        refused_[candidate] = 1;
+      if (candidate == none) continue;
+      const StridedView& view = found_[candidate];
+      bool can = can_read(c, c.input_axes[i], view);
+      if (view.row != 0) {
+        ++with_offsets;
+        can = can && with_offsets <= FusionLimits::most_inputs &&
+              can_gather(id, c.input_axes[i], view);
+      }
+      if (!can) refused_[candidate] = 1;
+    }
+  }
+  /// Whether a cluster that can read strided views can read these gathered rows.
+  constexpr bool can_gather(Id id, unsigned axes, const StridedView& rows) {
+    const Cluster& c = fused_.clusters.items[id];
+    // An offset for each number would be no less than the number.
+    if (c.rank == 0 || (axes >> (c.rank - 1) & 1u) == 0) return false;
+    const Extent innermost = graph_.types.items[c.space].dims.extent[c.rank - 1];
+    if (is_symbolic(innermost) || innermost < limits_.row) return false;
+    if ((c.width | (is_wide(rows.value) ? 2u : 1u)) == 3u) return false;
+    if (!is_written(rows.base)) return true;
+    if (id >= fused_.first_late) return false;
+    for (Id m = c.first; m != none; m = fused_.next.items[m]) {
+      const Node& node = graph_.nodes.items[m];
+      if (node.op->kind == Kind::write &&
+          fused_.storage.items[graph_.input(node, 0)] == rows.base) {
+        return false;
       }
     }
+    return true;
+  }
+  /// Whether offsets of rows of the value are int64, in kernels of elements of 8 bytes.
+  constexpr bool is_wide(Id value) const {
+    const DType type = graph_.dtype_of(value);
+    return !is_complex(type) && size_of(type) == 8;
   }
   constexpr bool can_read(const Cluster& c, unsigned axes, const StridedView& strided_view) const {
     if (c.kind != ClusterKind::loop || !(c.device == graph_.node_of(strided_view.value).device)) {
@@ -191,21 +273,57 @@ class StridedViewFinder {
     return along.stride[c.rank - 1] == Stride{1, 0} && !is_short;
   }
 
-  constexpr void take(const StridedView& strided_view) {
+  constexpr void take(StridedView strided_view) {
+    const Id node = graph_.values.items[strided_view.value].node;
+    const Id id = fused_.cluster_of.items[node];
+    Id in_cluster = none;  // the node that stays in the operation's cluster
+    if (strided_view.row != 0) {
+      const int nodes = graph_.nodes.size();
+      strided_view.offsets = add_offsets(node);
+      if (strided_view.offsets == none) return;
+      if (graph_.nodes.size() > nodes) in_cluster = nodes;
+    }
     if (fused_.strided_view_of.empty())
       fused_.strided_view_of = Pool<Id>(graph_.values.size(), none);
     fused_.strided_view_of[strided_view.value] = fused_.strided_views.push(strided_view);
-    const Id node = graph_.values.items[strided_view.value].node;
-    Cluster& cluster = fused_.clusters.items[fused_.cluster_of.items[node]];
-    cluster.merged = true;
-    cluster.first = none;
-    cluster.last = none;
-    cluster.members = 0;
+    Cluster& cluster = fused_.clusters.items[id];
+    cluster.merged = in_cluster == none;
+    cluster.first = in_cluster;
+    cluster.last = in_cluster;
+    cluster.members = in_cluster == none ? 0 : 1;
+    if (in_cluster != none) fused_.cluster_of.items[in_cluster] = id;
     fused_.cluster_of.items[node] = none;
     fused_.needs.items[node] = NeedSets::nobody;
   }
+  /// The value that says where the rows of a gather begin: a new one, or that of another gather.
+  /// None if the operation has no such value.
+  constexpr Id add_offsets(Id gather) {
+    const Node node = graph_.nodes.items[gather];
+    graph_.scope = node.scope;
+    graph_.source = node.source;
+    graph_.source.make_part_of(*node.op);  // whose mistakes in indices it finds
+    graph_.device = node.device;
+    graph_.region = node.region;
+    const Id known = graph_.values.size();
+    const Id offsets = node.op->row_offsets(
+        graph_, node, is_wide(node.outputs.first) ? DType::int64 : DType::int32);
+    if (offsets == none) return none;
+    const Id needs = fused_.needs.items[gather];
+    if (offsets < known) {
+      Id& all = fused_.needs.items[graph_.values.items[offsets].node];
+      all = fused_.need_sets.unite(all, needs);
+      return offsets;
+    }
+    fused_.storage.push(offsets);
+    fused_.cluster_of.push(none);
+    fused_.next.push(none);
+    fused_.is_row.push(0);
+    fused_.phase.push(0);
+    fused_.needs.push(needs);
+    return offsets;
+  }
 
-  const Graph& graph_;
+  Graph& graph_;
   const Pool<Id>& map_;
   Fused& fused_;
   const FusionLimits limits_;
@@ -219,7 +337,7 @@ class StridedViewFinder {
 
 /// Removes operations that only move elements from the clusters, if all their readers can do
 /// without. `stored`: values (of the original) that must be in memory at the end.
-constexpr void find_strided_views(const Simplified& simplified, Fused& fused, const Roots& roots,
+constexpr void find_strided_views(Simplified& simplified, Fused& fused, const Roots& roots,
                                   const Pool<Id>& stored, const FusionLimits& limits = {}) {
   StridedViewFinder(simplified, fused, roots, stored, limits).run();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels that write into parts of concatenations and pads, against the interpreter; and sessions
-// whose runs want the whole now in the caller's memory, now not at all.
+// Kernels that write into parts of concatenations and pads, or read gathered rows in place, against
+// the interpreter; and sessions whose runs want the whole now in the caller's memory, now not at
+// all.
 
 #include <cmath>
 #include <vector>
@@ -93,5 +94,59 @@ TEST_CASE("a part follows the whole into the caller's memory and back") {
     const std::vector<float> before = y;
     check_sums();
     CHECK(y == before);
+  }
+}
+
+namespace {
+
+// Gathered rows that kernels read where they lie. (Random integers are below 10.)
+
+constexpr void gathered(tf::Graph& g) {
+  auto table = tf::placeholder<float, 10, 41>(g, "table");
+  auto other = tf::placeholder<float, 10, 41>(g, "other");
+  auto ids = tf::placeholder<std::int32_t, tf::batch, 3>(g, "ids");
+  auto bias = tf::placeholder<float, 3, 41>(g, "bias");
+  const auto rows = gather(table, ids);
+  (2.0f * rows + bias).named("elements");
+  (softmax(rows) * gather(other, ids)).named("softmax");
+  sum<2>(square(rows)).named("of rows");
+  sum<1>(rows).named("bags");
+  argmax<1>(exp(rows) * bias).named("places");
+}
+
+constexpr void gathered_of_types(tf::Graph& g) {
+  auto cubes = tf::placeholder<double, 10, 3, 35>(g, "cubes");
+  auto halves = tf::placeholder<tf::bfloat16, 10, 70>(g, "halves");
+  auto numbers = tf::placeholder<std::int32_t, 10, 33>(g, "numbers");
+  auto ids = tf::placeholder<std::uint8_t, tf::batch>(g, "ids");
+  auto one = tf::placeholder<std::int64_t>(g, "one");
+  exp(reshape<3 * tf::batch, 35>(gather(cubes, ids))).named("cubes");
+  sum<1>(gather(cubes, ids)).named("within");
+  (gather(halves, ids) + gather(halves, one)).named("halves");
+  max<0>(gather(numbers, ids)).named("largest");
+}
+
+constexpr void trained(tf::Graph& g) {
+  auto table = tf::variable<float, 10, 40>(g, "table", tf::truncated_normal());
+  auto ids = tf::placeholder<std::int32_t, tf::batch, 4>(g, "ids");
+  const auto loss = sum(square(tanh(sum<1>(gather(table, ids))))).named("loss");
+  tf::GradientDescent{.rate = 0.1f}.minimize(loss).named("train");
+}
+
+}  // namespace
+
+TEST_CASE("kernels that read gathered rows agree with the interpreter") {
+  for (const std::int64_t batch : {0, 1, 2, 17, 300}) {
+    test::check_against_interpreter<gathered>(batch, 1e-5);
+    if (batch > 0) test::check_against_interpreter<gathered_of_types>(batch, 1e-5);
+    test::check_against_interpreter<trained>(batch, 1e-4);
+  }
+}
+
+TEST_CASE("kernels that read gathered rows have equal bits, fused or not, for any threads") {
+  for (const std::int64_t batch : {1, 5, 1003}) {
+    test::check_bits<gathered>(batch);
+    test::check_bits<gathered_of_types>(batch);
+    test::check_bits<trained>(batch);
   }
 }

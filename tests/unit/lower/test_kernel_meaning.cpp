@@ -28,9 +28,9 @@ constexpr const ir::Op* add_op = &tf::record<tf::ops::Add>;
 constexpr const ir::Op* sum_op = &tf::record<tf::ops::Sum>;
 
 constexpr ir::InputSpec operand(unsigned axes, bool is_strided = false) {
-  return {DType::float32, false, is_strided, 0, axes};
+  return {DType::float32, false, is_strided, 0, axes, 0};
 }
-constexpr ir::InputSpec position(unsigned axes) { return {DType::int32, true, false, 0, axes}; }
+constexpr ir::InputSpec position(unsigned axes) { return {DType::int32, true, false, 0, axes, 0}; }
 constexpr ir::ItemSpec item(const ir::Op* op, int phase, int a, int b = -1) {
   return {op, false, false, DType::float32, phase, 0, b < 0 ? 1 : 2, {a, b}};
 }
@@ -284,7 +284,7 @@ TEST_CASE("a step needs extents for loops and strided views, and words for each 
   custom.begin(ir::KernelKind::custom, tf::DeviceKind::cpu);
   custom.op = &tf::record<tf::ops::CumSum>;
   custom.inputs = custom.stores = 1;
-  custom.input[0] = {DType::float32, false, false, 3, 0};
+  custom.input[0] = {DType::float32, false, false, 3, 0, 0};
   custom.store[0] = {0, false, false, DType::float64, 2};
   const ir::StepNeeds own = ir::needs_of(custom);
   CHECK((own.extents == 5 && own.inputs == 1 && own.words == custom.op->words));

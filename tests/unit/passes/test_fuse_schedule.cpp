@@ -4,12 +4,15 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "typeflow/devices.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/lower/compile.hpp"
+#include "typeflow/lower/describe_passes.hpp"
 
 namespace tf = typeflow;
 
@@ -173,9 +176,9 @@ TEST_CASE("what others read is computed by them, if that takes no more memory") 
   auto y = tf::placeholder<float, 8, 16>(g, "y");
   const auto recomputed = [&] { return text(cluster(g, {}, true, true)); };
   SUBCASE("a softmax's exponentials") {
-    auto p = softmax(x);
+    auto p = softmax(tf::placeholder<float, 4096, 512>(g, "logits"));
     sum<1>(square(p)).named("a");
-    (p * y).named("b");
+    (p * tf::placeholder<float, 4096, 512>(g, "z")).named("b");
     CHECK(text(cluster(g)) == "Max Sub Exp Sum Div | Mul | Square Sum");
     CHECK(recomputed() == "Max Sub Exp Sum | Sub Exp Div Mul | Sub Exp Div Square Sum");
   }
@@ -217,6 +220,96 @@ TEST_CASE("what others read is computed by them, if that takes no more memory") 
     assign(v, y).named("e");
     CHECK(recomputed() == text(cluster(g)));
   }
+}
+
+namespace {
+
+/// What describe_passes says about the values that kernels of a model could compute again.
+template <class M>
+std::string costs(const M& model) {
+  tf::Graph g;
+  model(g);
+  const std::string all = tf::describe_passes(g);
+  const std::string_view begin = "after recompute:";
+  std::string out;
+  std::size_t at = all.find(begin);
+  const std::size_t end = all.find("after find_strided_views", at);
+  while (at < end) {
+    const std::size_t line = all.find('\n', at) + 1;
+    if (all.compare(at, 6, "  comp") == 0 || all.compare(at, 6, "  stor") == 0) {
+      out += all.substr(at + 2, line - at - 3) + "; ";
+    }
+    at = line;
+  }
+  return out;
+}
+/// f(x) of a tensor of R x 256, read by so many kernels.
+template <int R, int Readers, class F>
+std::string costs_of(const F& f) {
+  return costs([&](tf::Graph& g) {
+    const auto x = tf::placeholder<float, R, 256>(g, "x");
+    const auto y = f(x);
+    sum<1>(square(y)).named("a");
+    if constexpr (Readers > 1) sum<0>(y).named("b");
+    if constexpr (Readers > 2) max<1>(y).named("c");
+    if constexpr (Readers > 3) max<0>(y).named("d");
+    if constexpr (Readers > 4) min<1>(y).named("e");
+    if constexpr (Readers > 5) min<0>(y).named("f");
+  });
+}
+
+}  // namespace
+
+TEST_CASE("what several kernels read is computed again where flops cost less than bytes") {
+  constexpr int small = 64;    // 64 KB
+  constexpr int large = 8192;  // 8 MB
+  const auto cheap = [](const auto& x) { return relu(x); };
+  const auto function = [](const auto& x) { return exp(x); };
+  const auto whole_rows = [](const auto& x) { return softmax(x); };
+  SUBCASE("cheap operations, of tensors of any size") {
+    const std::string text = "computed again %1: 1 flops or 12 bytes of an element, 2 readers; ";
+    CHECK(costs_of<small, 2>(cheap) == text);
+    CHECK(costs_of<large, 2>(cheap) == text);
+    CHECK(costs_of<small, 6>(cheap) ==
+          "computed again %1: 5 flops or 12 bytes of an element, 6 readers; ");
+  }
+  SUBCASE("functions, of tensors that no cache holds") {
+    CHECK(costs_of<small, 2>(function) ==
+          "stored %1: 16 flops or 12 bytes of an element, 2 readers; ");
+    CHECK(costs_of<large, 2>(function) ==
+          "computed again %1: 16 flops or 12 bytes of an element, 2 readers; ");
+    CHECK(costs_of<small, 2>(whole_rows).find("stored") == 0);
+    CHECK(costs_of<large, 2>(whole_rows).find("computed again") == 0);
+  }
+  SUBCASE("but not for many readers") {
+    CHECK(costs_of<large, 6>(function) ==
+          "stored %1: 80 flops or 12 bytes of an element, 6 readers; ");
+    CHECK(costs_of<large, 4>(whole_rows).find("stored") == 0);
+  }
+  SUBCASE("a tensor that readers read anyway makes it cheaper") {
+    CHECK(costs([](tf::Graph& g) {
+            const auto x = tf::placeholder<float, small, 256>(g, "x");
+            const auto y = exp(x);
+            sum<1>(y * x).named("a");
+            sum<0>(y + x).named("b");
+          }) == "computed again %1: 16 flops or 20 bytes of an element, 2 readers; ");
+  }
+}
+
+TEST_CASE("one_hot is computed where it is read, for labels of any type") {
+  const auto loss = []<class T>(T) {
+    tf::Graph g;
+    auto x = tf::placeholder<float, tf::batch, 10>(g, "x");
+    auto labels = tf::placeholder<T, tf::batch>(g, "labels");
+    (-sum<1>(tf::one_hot<10>(labels) * log_softmax(x))).named("loss");
+    return text(cluster(g));
+  };
+  const std::string rows = "Max Sub Exp Sum Log Sub Equal Select Mul Sum Neg";
+  CHECK(loss(std::int32_t{}) == rows);
+  CHECK(loss(std::uint32_t{}).find("Equal Select Mul Sum Neg") != std::string::npos);
+  CHECK(loss(std::int64_t{}) == "Minimum Maximum | Cast | " + rows);
+  CHECK(loss(std::uint64_t{}) == "Minimum | Cast | " + rows);
+  CHECK(loss(std::uint8_t{}) == "Cast | " + rows);
 }
 
 TEST_CASE("what must not be one cluster is not") {

@@ -6,8 +6,10 @@
 
 #include <string>
 
+#include "typeflow/devices.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/interpret/program.hpp"
+#include "typeflow/lower/describe_passes.hpp"
 #include "typeflow/passes/strided_views.hpp"
 
 namespace tf = typeflow;
@@ -134,6 +136,114 @@ TEST_CASE("symbols: rows of any number, but nothing that only a run can check") 
           const auto x = tf::placeholder<float, tf::batch, tf::symbol<"time">, 20>(g, "x");
           exp(slice<tf::every(-1), tf::every(-1)>(x)).named("y");
         }) == "Reverse Exp");
+}
+
+namespace {
+
+auto table(tf::Graph& g) { return tf::placeholder<float, 100, 40>(g, "table"); }
+auto ids(tf::Graph& g) { return tf::placeholder<std::int32_t, tf::batch, 5>(g, "ids"); }
+
+}  // namespace
+
+TEST_CASE("gathered rows are read where they lie") {
+  CHECK(steps_of([](tf::Graph& g) { exp(gather(table(g), ids(g))).named("y"); }) ==
+        "RowOffsets Exp");
+  CHECK(steps_of([](tf::Graph& g) { sum<1>(gather(table(g), ids(g))).named("bag"); }) ==
+        "RowOffsets Sum");
+  CHECK(steps_of([](tf::Graph& g) { softmax(gather(table(g), ids(g))).named("y"); }) ==
+        "RowOffsets Div");
+  SUBCASE("by all who read them, and with the same indices of several tables") {
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto i = ids(g);
+            const auto x = gather(table(g), i);
+            const auto y = gather(tf::placeholder<float, 100, 40>(g, "other"), i);
+            (x * y).named("y");
+            sum<1>(y).named("bag");
+            sum<2>(x).named("sums");
+          }) == "RowOffsets Sum Sum Mul");
+  }
+  SUBCASE("also where their axes are merged or split") {
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto i = tf::placeholder<std::int64_t, 6, 5>(g, "i");
+            exp(reshape<30, 40>(gather(table(g), i))).named("y");
+          }) == "RowOffsets Exp");
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = tf::placeholder<double, 9, 4, 50>(g, "x");
+            exp(reshape<2, 3, 2, 100>(gather(x, tf::placeholder<std::int64_t, 6>(g, "i"))))
+                .named("y");
+          }) == "RowOffsets Exp");
+  }
+  SUBCASE("of a variable that the model changes afterwards") {
+    CHECK(steps_of([](tf::Graph& g) {
+            auto w = tf::variable<float, 100, 40>(g, "w");
+            const auto loss = sum(square(sum<1>(gather(w, ids(g))))).named("loss");
+            tf::GradientDescent{.rate = 0.1f}.minimize(loss).named("train");
+          }) == "RowOffsets Sum Sum Mul Mul ScatterSub");
+  }
+}
+
+TEST_CASE("rows are gathered into memory") {
+  SUBCASE("if something else than a loop needs them, or a run") {
+    CHECK(steps_of([](tf::Graph& g) {
+            matmul(gather(table(g), tf::placeholder<std::int32_t, 7>(g, "i")),
+                   tf::placeholder<float, 40, 3>(g, "w"))
+                .named("y");
+          }) == "Gather MatMul");
+    CHECK(steps_of([](tf::Graph& g) { exp(gather(table(g), ids(g)).named("rows")).named("y"); }) ==
+          "Gather Exp");
+  }
+  SUBCASE("if they are short, or of elements that are no rows") {
+    const auto narrow = [](tf::Graph& g) {
+      exp(gather(tf::placeholder<float, 100, 32>(g, "x"), ids(g))).named("y");
+    };
+    CHECK(steps_of(narrow) == "Gather Exp");
+    CHECK(steps_of(narrow, {.row = 32}) == "RowOffsets Exp");
+    CHECK(steps_of([](tf::Graph& g) { exp(gather<1>(table(g), ids(g))).named("y"); }) ==
+          "Gather Exp");
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = gather(tf::placeholder<float, 100>(g, "x"),
+                                  tf::placeholder<std::int32_t, 50>(g, "i"));
+            (table(g) * tf::expand_dims<1>(tf::concat<0>(x, x))).named("y");
+          }) == "Gather Concat Mul");
+  }
+  SUBCASE("if they are of small integers, or numbers for what is read with them") {
+    CHECK(steps_of([](tf::Graph& g) {
+            (gather(tf::placeholder<std::uint8_t, 100, 40>(g, "x"), ids(g)) + std::uint8_t{1})
+                .named("y");
+          }) == "Gather Add");
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = gather(tf::placeholder<float, 100, 40, 1>(g, "x"), ids(g));
+            (x * tf::placeholder<float, 40, 50>(g, "z")).named("y");
+          }) == "Gather Mul");
+    CHECK(steps_of([](tf::Graph& g) {
+            exp(gather(tf::placeholder<float, 100>(g, "x"), tf::placeholder<std::int8_t>(g, "i")))
+                .named("y");
+          }) == "Gather Exp");
+  }
+  SUBCASE("if a fold goes over rows and their elements") {
+    CHECK(steps_of([](tf::Graph& g) { sum(gather(table(g), ids(g))).named("y"); }) == "Gather Sum");
+  }
+  SUBCASE("if the kernel that reads them changes their variable") {
+    CHECK(steps_of([](tf::Graph& g) {
+            auto w = tf::variable<float, 100, 40>(g, "w");
+            const auto i = tf::placeholder<std::int32_t, 100>(g, "i");
+            assign(w, 2.0f * gather(w, i)).named("shuffled");
+          }) == "Gather Mul");
+  }
+  SUBCASE("on GPUs") {
+    CHECK(steps_of([](tf::Graph& g) {
+            tf::on<tf::Gpu<0>>(g, [&] { return exp(gather(table(g), ids(g))).named("y"); });
+          }) == "Gather Exp");
+  }
+}
+
+TEST_CASE("describe_passes shows rows that are read in place") {
+  tf::Graph g;
+  exp(gather(table(g), ids(g))).named("y");
+  const std::string text = tf::describe_passes(g);
+  CAPTURE(text);
+  CHECK(text.find("RowOffsets(ids)  int32 [batch, 5]") != std::string::npos);
+  CHECK(text.find("  gathered rows %2 of table at %4\n") != std::string::npos);
 }
 
 TEST_CASE("how strided views lie in a space") {

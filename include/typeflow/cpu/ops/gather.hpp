@@ -204,6 +204,29 @@ struct kernel_of<ops::Gather> {
   }
 };
 
+template <>
+struct kernel_of<ops::RowOffsets> {
+  template <class A>
+  static void run(const ops::RowOffsets& op, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    if (!check_indices(call, op.indexing, in[0], op.extent)) return;
+    op.wide != 0 ? write<std::int64_t>(op, in, out) : write<std::int32_t>(op, in, out);
+  }
+
+ private:
+  template <class T>
+  static void write(const ops::RowOffsets& op, const Tensor* in, const Tensor* out) {
+    visit_integer(in->dtype, [&](auto zero) {
+      const auto* const index = static_cast<const decltype(zero)*>(in->data);
+      T* const to = static_cast<T*>(out->data);
+      const std::int64_t count = in->size();
+      for (std::int64_t i = 0; i < count; ++i) {
+        to[i] = static_cast<T>(detail::to_index(index[i]) * op.size);
+      }
+    });
+  }
+};
+
 /// element := f(element, value), for the elements of the slice at each index and of the index's
 /// slice of values, in the order of the indices.
 template <class T, class F>

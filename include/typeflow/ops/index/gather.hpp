@@ -35,9 +35,47 @@ constexpr AnyExpr gather_node(const UntypedExpr auto& x, const AnyExpr& indices,
 constexpr AnyExpr scatter_sum_node(const AnyExpr& indices, const UntypedExpr auto& values,
                                    Extent extent, int axis, int batch_dims, Indexing indexing);
 
+/// Op::row_offsets of a Gather: along axis 0, if each index has to be one of a slice.
+constexpr Id row_offsets(ir::Graph& graph, const ir::Node& gather, DType type);
+/// The elements of a slice along axis 0, if all extents are numbers.
+constexpr std::int64_t row_size(const Dims& dims) {
+  std::int64_t size = 1;
+  for (int i = 1; i < dims.rank; ++i) size *= dims.extent[i];
+  return size;
+}
+
 }  // namespace detail
 
 namespace ops {
+
+/// Where slices along axis 0 begin in a tensor, in elements, for kernels that read the slices
+/// there: index * size. An index outside of [0, extent) is an error. (I...) -> (I...)
+struct RowOffsets : custom {
+  static constexpr std::string_view name = "RowOffsets";
+  static constexpr Domain domain = Domain::any;
+  static constexpr Derivative derivative = Derivative::zero;
+  static constexpr bool host_only = true;  // made for processors alone
+  Extent extent;
+  Extent size;
+  Indexing indexing;
+  std::uint64_t wide;  ///< the result is int64, not int32
+
+  static constexpr Type infer(const RowOffsets& op, const Type& indices) {
+    return {op.wide != 0 ? DType::int64 : DType::int32,
+            is_integer(indices.dtype) ? indices.dims : no_dims};
+  }
+  static void interpret(InterpretCall& call) {
+    const RowOffsets op = decode<RowOffsets>(call.graph, call.node);
+    const HostTensor& indices = *call.inputs[0];
+    detail::check_indices(op.indexing, indices, op.extent);
+    for (std::int64_t i = 0; i < indices.size(); ++i) {
+      call.outputs[0][i] = Number{0, detail::index_at(indices, i) * op.size};
+    }
+  }
+  static Error explain(const RowOffsets& op, const Failure& wrong, std::span<const Dims> operands) {
+    return detail::wrong_index(op.indexing, wrong, detail::extents_of(operands[0]));
+  }
+};
 
 /// The slices of x along an axis at these indices. The first `batch_dims` axes are shared.
 /// (S...,P...,N,R...) x (S...,I...) -> (S...,P...,I...,R...)
@@ -56,6 +94,8 @@ struct Gather : custom {
                          : no_dims};
   }
   static constexpr std::array<AnyExpr, 2> gradient(Gather op, auto x, auto indices, auto, auto dy);
+  static constexpr bool gathers = true;
+  static constexpr Id (*row_offsets)(ir::Graph&, const ir::Node&, DType) = &detail::row_offsets;
   static void interpret(InterpretCall& call) {
     const Gather op = decode<Gather>(call.graph, call.node);
     const HostTensor& x = *call.inputs[0];
@@ -173,6 +213,18 @@ template <class F>
 constexpr AnyExpr map_values(const AnyExpr& gradient, const F& f);
 
 namespace detail {
+
+constexpr Id row_offsets(ir::Graph& graph, const ir::Node& gather, DType type) {
+  const auto op = decode<ops::Gather>(graph, gather);
+  const IndexingRule& rule = rule_of(op.indexing);
+  const bool is_strict = !rule.skips_negative && !rule.skips_large && !rule.sorted;
+  if (op.axis != 0 || op.batch_dims != 0 || !is_strict) return none;
+  const Dims& x = graph.dims_of(graph.input(gather, 0));
+  const std::uint64_t wide = type == DType::int64 ? 1 : 0;
+  return apply(ops::RowOffsets{{}, x.extent[0], row_size(x), op.indexing, wide},
+               AnyExpr{&graph, graph.input(gather, 1)})
+      .id;
+}
 
 constexpr AnyExpr gather_node(const UntypedExpr auto& x, const AnyExpr& indices, int axis,
                               int batch_dims, Indexing indexing) {

@@ -6,10 +6,12 @@
 // that use them compute them.
 
 #include <cstdint>
+#include <limits>
 #include <source_location>
 #include <type_traits>
 
 #include "typeflow/front/sources.hpp"
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -37,6 +39,17 @@ constexpr IndexAndPosition along_new_axis(const AnyExpr& indices, const Dims& ex
   const DType type = size_of(indices.dtype()) < 4 ? DType::int32 : indices.dtype();
   return {cast_to(reshape_to(indices, expanded), type),
           cast_to(index_along(*indices.graph, positions, axis), type)};
+}
+
+/// Indices of 8 bytes as int32, so that they are compared in the kernels of elements of 4 bytes.
+/// Those outside of [0, extent) stay outside.
+constexpr AnyExpr narrow_indices(const UntypedExpr auto& indices, Extent extent) {
+  constexpr Extent most = std::numeric_limits<std::int32_t>::max();
+  if (size_of(indices.dtype()) < 8 || extent > most) return indices;
+  const AnyExpr end = constant_node(*indices.graph, indices.dtype(), Number{0, extent});
+  const auto below = minimum(indices, end);
+  const auto inside = is_unsigned(indices.dtype()) ? below : maximum(below, -1);
+  return cast_to(inside, DType::int32);
 }
 
 /// count as an int32 scalar. With symbols it is computed from a floating constant, which double
@@ -192,8 +205,9 @@ constexpr auto one_hot(const X& indices, std::type_identity_t<T> on = T(1),
   using Rule = detail::StackRule<Axis, typename X::shape, Depth>;
   detail::mark(at, indices);
   ir::Graph& graph = indices.graph();
-  const auto [index, position] =
-      detail::along_new_axis(indices.any(), Expanded::value, axis, Depth);
+  const AnyExpr labels =
+      size_of(dtype_of<T>) <= 4 ? detail::narrow_indices(indices.any(), Depth) : indices.any();
+  const auto [index, position] = detail::along_new_axis(labels, Expanded::value, axis, Depth);
   const AnyExpr yes = detail::constant_node(graph, dtype_of<T>, number_from(on));
   const AnyExpr no = detail::constant_node(graph, dtype_of<T>, number_from(off));
   return Expr<T, shape_of_t<Rule>>(indices.graph(), where(equal(index, position), yes, no).id);

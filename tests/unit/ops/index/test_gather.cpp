@@ -2,6 +2,10 @@
 
 // gather, gather_nd, scatter_nd: against plain loops over coordinates.
 
+#include <cmath>
+#include <limits>
+#include <utility>
+
 #include "support/check_gradients.hpp"
 #include "support/check_values.hpp"
 
@@ -439,4 +443,82 @@ TEST_CASE("gather_nd: errors") {
 TEST_CASE("scatter_nd: errors") {
   check_error<"scatter_nd">({3, 1, 0, 3, 0, 4}, 0,
                             "scatter_nd: index 4 at [2, 1] is not in [0, 4)");
+}
+
+namespace {
+
+constexpr void in_place(tf::Graph& g) {
+  auto table = tf::placeholder<float, 5, 67>(g, "table");
+  auto ids = tf::placeholder<std::int64_t, tf::batch, 2>(g, "ids");
+  const auto rows = gather(table, ids);
+  (-rows).named("negated");
+  sum<1>(rows).named("bags");
+  max<2>(rows).named("largest");
+}
+
+}  // namespace
+
+TEST_CASE("gather: rows that kernels read in place, with infinities, NaN and signed zeros") {
+  constexpr std::size_t width = 67;
+  std::vector<float> table(5 * width);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    table[i] = static_cast<float>((i * 37) % 101) / 8 - 5;
+  }
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  table[1 * width + 3] = infinity;
+  table[2 * width + 3] = -infinity;
+  table[2 * width + 66] = std::numeric_limits<float>::quiet_NaN();
+  table[4 * width] = -0.0f;
+  tf::Variables variables;
+  tf::Session<in_place> session(variables);
+  for (const std::size_t batch : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{9}}) {
+    std::vector<std::int64_t> ids(2 * batch);
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i * 7 % 5);
+    std::vector<float> negated(ids.size() * width);
+    std::vector<float> bags(batch * width);
+    std::vector<float> largest(ids.size());
+    session.run(tf::feed<"table">(table), tf::feed<"ids">(ids), tf::into<"negated">(negated),
+                tf::into<"bags">(bags), tf::into<"largest">(largest));
+    const auto same = [](float a, float b) {
+      return std::isnan(b) ? std::isnan(a) : a == b && std::signbit(a) == std::signbit(b);
+    };
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const float* const row = table.data() + static_cast<std::size_t>(ids[i]) * width;
+      bool has_nan = false;
+      float most = -infinity;
+      for (std::size_t j = 0; j < width; ++j) {
+        CHECK(same(negated[i * width + j], -row[j]));
+        has_nan = has_nan || std::isnan(row[j]);
+        if (row[j] > most) most = row[j];
+        if (i % 2 == 0) continue;
+        const float* const before = table.data() + static_cast<std::size_t>(ids[i - 1]) * width;
+        CHECK(same(bags[i / 2 * width + j], before[j] + row[j]));
+      }
+      CHECK(same(largest[i], has_nan ? std::numeric_limits<float>::quiet_NaN() : most));
+    }
+  }
+}
+
+TEST_CASE("gather: errors of rows that kernels read in place") {
+  tf::Variables variables;
+  tf::Session<in_place> session(variables);
+  const std::vector<float> table(5 * 67, 1.0f);
+  for (const auto& [wrong, sentence] :
+       {std::pair{std::int64_t{5}, "gather: index 5 at [1, 0] is not in [0, 5)"},
+        std::pair{std::int64_t{-1}, "gather: index -1 at [1, 0] is not in [0, 5)"},
+        std::pair{std::int64_t{1} << 40,
+                  "gather: index 1099511627776 at [1, 0] is not in [0, 5)"}}) {
+    const std::vector<std::int64_t> ids = {0, 4, wrong, 1};
+    std::vector<float> bags(2 * 67);
+    std::string what;
+    try {
+      session.run(tf::feed<"table">(table), tf::feed<"ids">(ids), tf::into<"bags">(bags));
+    } catch (const tf::Error& e) {
+      what = e.what();
+    }
+    CAPTURE(what);
+    CHECK(what.starts_with("Gather (test_gather.cpp:"));
+    CHECK(what.ends_with(sentence));
+    CHECK(bags == std::vector<float>(2 * 67));
+  }
 }

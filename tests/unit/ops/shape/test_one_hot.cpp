@@ -2,6 +2,7 @@
 
 // one_hot and sequence_mask, which compare indices with positions along a new axis.
 
+#include <cstdint>
 #include <type_traits>
 #include <vector>
 
@@ -56,6 +57,7 @@ void check_masks(std::int64_t b) {
   if (b > 2) {
     labels[1].integer = 256 % 255;
     if constexpr (std::is_signed_v<T>) labels[2].integer = -3;
+    if constexpr (sizeof(T) == 8) labels[0].integer = (std::int64_t{1} << 32) + 3;
   }
   const auto hot = [](double on, double off) {
     return [=](std::int64_t index, std::int64_t at) { return index == at ? on : off; };
@@ -73,7 +75,22 @@ void check_masks(std::int64_t b) {
                                        {"one_mask", along(boolean, one, 0, 5, before)}});
 }
 
+constexpr void far(tf::Graph& g) {
+  auto labels = tf::placeholder<std::uint64_t, 4>(g, "labels");
+  tf::one_hot<7>(labels).named("rows");
+}
+
 }  // namespace
+
+TEST_CASE("one_hot: indices that no int32 holds are outside of all depths") {
+  using U = std::uint64_t;
+  tf::Variables variables;
+  tf::Session<far> session(variables);
+  const std::vector<U> labels = {(U{1} << 32) + 3, ~U{0}, 6, U{1} << 63};
+  std::vector<float> rows(28);
+  session.run(tf::feed<"labels">(labels), tf::into<"rows">(rows));
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i] == (i == 2 * 7 + 6 ? 1.0f : 0.0f));
+}
 
 TEST_CASE("one_hot: values") {
   check_masks<std::int32_t>(9);
