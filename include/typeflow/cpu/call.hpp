@@ -36,6 +36,9 @@ constexpr std::int64_t grain_of_cost(std::int64_t cost) {
   return std::max<std::int64_t>(1, cost_of_part / std::max<std::int64_t>(cost, 1));
 }
 
+/// The number of elements that is worth a part where they are only moved.
+inline constexpr std::int64_t chunk_size = 32768;
+
 /// Equal pieces of a long row, but for whole cache lines.
 struct Pieces {
   std::int64_t length;

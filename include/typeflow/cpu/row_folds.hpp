@@ -37,9 +37,15 @@ class RowFolds : RowLoops<Outer, L, M> {
   using In = typename Rows::template In<I>;
 
  public:
-  /// Rows [begin, end).
+  /// Whether so few rows are so long that threads share the chunks of each.
+  static bool shares_chunks(const KernelCall& call, std::int64_t rows, std::int64_t length) {
+    return has_chunks && call.stream != nullptr && rows <= few_rows && length > fold_chunk &&
+           length * M::cost >= 2 * cost_of_part;
+  }
+
+  /// Rows [begin, end), one after the other if threads share their chunks.
   [[gnu::flatten]] static void run(const KernelCall& call, const Layout* in, std::int64_t length,
-                                   std::int64_t begin, std::int64_t end) {
+                                   std::int64_t begin, std::int64_t end, bool shares) {
     const Ops ops = M::decode(call.words);
     Kept kept;
     const std::int64_t together = rows_together(length);
@@ -56,7 +62,7 @@ class RowFolds : RowLoops<Outer, L, M> {
           TYPEFLOW_INLINE_LAMBDA { (enter<I>(call, in, b, r), ...); }(typename M::InputNumbers{});
       M::template evaluate_rows<0>(r, ops, at);
       [&]<int... P>(std::integer_sequence<int, P...>) TYPEFLOW_INLINE_LAMBDA {
-        (pass<P>(call, in, length, b, ops, kept, at, r), ...);
+        (pass<P>(call, in, length, b, ops, kept, at, shares, r), ...);
       }(std::make_integer_sequence<int, M::passes>{});
       [&]<int... S>(std::integer_sequence<int, S...>)
           TYPEFLOW_INLINE_LAMBDA { (leave<S>(call, b, r), ...); }(typename M::StoreNumbers{});
@@ -69,11 +75,16 @@ class RowFolds : RowLoops<Outer, L, M> {
   /// Rows of fewer elements are fetched ahead. Processors fetch the lines of longer ones by
   /// themselves.
   static constexpr std::int64_t fetched_length = 400;
+  /// Threads may share the chunks of a row, of so few rows, if there is one pass.
+  static constexpr bool has_chunks = M::passes == 1;
+  static constexpr std::int64_t few_rows = 8;
+  /// Chunks whose states are kept until they are merged.
+  static constexpr std::int64_t room = std::max<std::int64_t>(8, (1 << 15) / sizeof(States));
 
   /// If there are several passes, as many as the innermost cache keeps from one to the next. A row
   /// alone if there were few: folding their lanes together would take longer than for each.
   static std::int64_t rows_together(std::int64_t length) {
-    constexpr std::int64_t elements = M::passes > 1 ? 4096 : chunk_size;
+    constexpr std::int64_t elements = M::passes > 1 ? 4096 : fold_chunk;
     const std::int64_t rows =
         std::min<std::int64_t>(elements / std::max<std::int64_t>(length, 1), most_together);
     return 2 * rows < most_together ? 1 : rows;
@@ -189,7 +200,7 @@ class RowFolds : RowLoops<Outer, L, M> {
   template <int P>
   TYPEFLOW_INLINE static void pass(const KernelCall& call, const Layout* in, std::int64_t length,
                                    const Block& b, const Ops& ops, Kept& kept,
-                                   const ElementContext& at, Registers& r) {
+                                   const ElementContext& at, bool shares, Registers& r) {
     RowValues values;
     [&]<int... V>(std::integer_sequence<int, V...>) TYPEFLOW_INLINE_LAMBDA {
       (keep_value<P, V>(r, values), ...);
@@ -203,6 +214,10 @@ class RowFolds : RowLoops<Outer, L, M> {
       if constexpr (is_cheap<P>) {
         done = is_few_vectors(length) && rows_together(length) > 1;
         if (done) fold_few<P>(call, in, length, b, values, ops, kept, state);
+      }
+      if constexpr (has_chunks) {
+        if (shares) share_chunks(call, in, length, b, values, ops, kept, state[0]);
+        done = done || shares;
       }
       if (!done) fold_rows<P>(call, in, length, b, values, ops, kept, state);
       if (b.count > 1) {
@@ -292,34 +307,84 @@ class RowFolds : RowLoops<Outer, L, M> {
       Registers of_row;
       begin_row<P>(call, in, length, b.coordinate, b, values, k, p, of_row);
       reset<P>(total[k]);
-      for (std::int64_t begin = 0; begin < length; begin += chunk_size) {
+      for (std::int64_t begin = 0; begin < length; begin += fold_chunk) {
         States state[4];
-        for (States& s : state) reset<P>(s);
-        const bool few = is_few_vectors(length);
-        const std::int64_t end = std::min(begin + chunk_size, length);
-        if (M::template has_reloads<P> && end <= Loops::kept_elements) {
-          fold<P, M::template has_reloads<P>>(of_row, call, ops, kept, p, state, few, begin, end);
-        } else {
-          fold<P, false>(of_row, call, ops, kept, p, state, few, begin, end);
-        }
-        M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-          if (few) {
-            get<I>(total[k]) = get<I>(state[3]);
-            return;
-          }
-          get<I>(state[0]).merge(get<I>(state[1]));
-          get<I>(state[2]).merge(get<I>(state[3]));
-          get<I>(state[0]).merge(get<I>(state[2]));
-          if (begin == 0) {
-            get<I>(total[k]) = get<I>(state[0]);
-          } else {
-            get<I>(total[k]).merge(get<I>(state[0]));
-          }
-        });
+        fold_chunk_of<P>(of_row, call, length, ops, kept, p, begin, state);
+        merge<P>(state[0], total[k], begin == 0);
       }
       Rows::next_coordinates(call, b.coordinate);
     }
   }
+  /// The folds of the chunk that begins at element `begin`, in state[0].
+  template <int P>
+  TYPEFLOW_INLINE static void fold_chunk_of(const Registers& of_row, const KernelCall& call,
+                                            std::int64_t length, const Ops& ops, Kept& kept,
+                                            const Row& p, std::int64_t begin, States* state) {
+    for (int u = 0; u < 4; ++u) reset<P>(state[u]);
+    const bool few = is_few_vectors(length);
+    const std::int64_t end = std::min(begin + fold_chunk, length);
+    if (M::template has_reloads<P> && end <= Loops::kept_elements) {
+      fold<P, M::template has_reloads<P>>(of_row, call, ops, kept, p, state, few, begin, end);
+    } else {
+      fold<P, false>(of_row, call, ops, kept, p, state, few, begin, end);
+    }
+    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+      if (few) {
+        get<I>(state[0]) = get<I>(state[3]);
+        return;
+      }
+      get<I>(state[0]).merge(get<I>(state[1]));
+      get<I>(state[2]).merge(get<I>(state[3]));
+      get<I>(state[0]).merge(get<I>(state[2]));
+    });
+  }
+  template <int P>
+  TYPEFLOW_INLINE static void merge(const States& state, States& total, bool is_first) {
+    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+      if (is_first) {
+        get<I>(total) = get<I>(state);
+      } else {
+        get<I>(total).merge(get<I>(state));
+      }
+    });
+  }
+
+  /// The only pass over the one row of a block. Threads fold its chunks, which are merged in order.
+  TYPEFLOW_COLD static void share_chunks(const KernelCall& call, const Layout* in,
+                                         std::int64_t length, const Block& b,
+                                         const RowValues& values, const Ops& ops, Kept& kept,
+                                         States& total) {
+    struct Shared {
+      const KernelCall& call;
+      const Ops& ops;
+      std::int64_t length;
+      Kept& kept;
+      States* total;
+      States* state;
+      Row p;
+      Registers of_row;
+    };
+    States state[room];
+    Shared all{call, ops, length, kept, &total, state, {}, {}};
+    begin_row<0>(call, in, length, b.coordinate, b, values, 0, all.p, all.of_row);
+    fold_chunks(call, {(length - 1) / fold_chunk + 1, room, M::cost * fold_chunk, &all,
+                       fold_shared<Shared>, [](void* context, std::int64_t chunk) {
+                         Shared& s = *static_cast<Shared*>(context);
+                         merge<0>(s.state[chunk % room], *s.total, chunk == 0);
+                       }});
+  }
+  template <class Shared>
+  [[gnu::noinline, gnu::flatten]] static void fold_shared(void* context, std::int64_t begin,
+                                                          std::int64_t end) {
+    Shared& s = *static_cast<Shared*>(context);
+    const Ops ops = s.ops;
+    for (std::int64_t k = begin; k < end; ++k) {
+      States state[4];
+      fold_chunk_of<0>(s.of_row, s.call, s.length, ops, s.kept, s.p, k * fold_chunk, state);
+      s.state[k % room] = state[0];
+    }
+  }
+
   /// Elements [i, end): four vectors at a time, each with its own accumulator; the rest, and all of
   /// few vectors, goes to the last one. With Reload, kept values are reloaded.
   template <int P, bool Reload>

@@ -10,8 +10,8 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-/// The number of elements that is worth a task, and that one chunk of a fold has.
-inline constexpr std::int64_t chunk_size = 16384;
+/// The elements of a chunk of a fold. The bits of results depend on it.
+inline constexpr std::int64_t fold_chunk = 16384;
 
 template <int Outer, class L, class M>
 struct RowLoops : RowOperands<Outer, L, M> {
@@ -26,7 +26,7 @@ struct RowLoops : RowOperands<Outer, L, M> {
   using In = typename Rows::template In<I>;
 
   /// Costly values are kept of so many of a row's first elements.
-  static constexpr std::int64_t kept_elements = chunk_size;
+  static constexpr std::int64_t kept_elements = fold_chunk;
   using Kept = typename M::template KeptOf<static_cast<int>(kept_elements / N)>::type;
 
   /// Where a row's operands lie, from one of its elements on.

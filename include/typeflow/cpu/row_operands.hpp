@@ -34,6 +34,7 @@ struct RowOperands {
   static constexpr RowsPlace place_of(const ir::InputSpec& input) {
     const bool along = (input.axes & inner_bit) != 0;
     if (input.is_index) return along ? RowsPlace::along_row : RowsPlace::along_outside;
+    if (input.offsets != 0) return RowsPlace::scattered;
     if (along && (input.axes & outside) == 0) return RowsPlace::shared;
     const bool in_order = !input.is_strided && (input.axes & outside) == outside;
     if (along) return in_order ? RowsPlace::matrix : RowsPlace::scattered;
@@ -86,6 +87,8 @@ struct RowOperands {
         offset += coordinate[k] * in[I].stride[k];
       }
     }
+    constexpr int offsets = M::template Input<I>::spec.offsets;
+    if constexpr (offsets != 0) offset += *operand<offsets - 1>(call, in, coordinate);
     return call.operand<const In<I>>(M::template operand<I>) + offset;
   }
   template <int I>
