@@ -49,7 +49,7 @@ class DeepProduct {
     return depth < least_depth ? 0 : checked_product(parts_of(depth), results * sizeof_sum);
   }
 
-  static void run(const KernelCall& call, const Kernel& kernel) {
+  TYPEFLOW_COLD static void run(const KernelCall& call, const Kernel& kernel) {
     const DeepProduct product(call, kernel);
     const std::int64_t parts = parts_of(product.depth);
     parallel(call, parts, 4, [&](std::int64_t begin, std::int64_t end) {

@@ -40,7 +40,7 @@ class ProductLoops {
   static constexpr std::int64_t ahead_panels = 22;  // of a task: pieces of a page
 
  public:
-  static std::int64_t workspace(const Kernel& kernel, const std::int64_t* extents) {
+  TYPEFLOW_COLD static std::int64_t workspace(const Kernel& kernel, const std::int64_t* extents) {
     const std::int64_t deep = DeepProduct<T, A, Kernel>::workspace(extents);
     if (is_simple(kernel, extents)) return deep;
     const std::int64_t copies =

@@ -219,7 +219,7 @@ class RowFolds : RowLoops<Outer, L, M> {
         if (shares) share_chunks(call, in, length, b, values, ops, kept, state[0]);
         done = done || shares;
       }
-      if (!done) fold_rows<P>(call, in, length, b, values, ops, kept, state);
+      if (!done) fold_rows<P>(call, in, length, b, values, ops, kept, state, 0, length);
       if (b.count > 1) {
         for (int k = b.count; k < most_together; ++k) reset<P>(state[k]);
       }
@@ -291,15 +291,18 @@ class RowFolds : RowLoops<Outer, L, M> {
     return end;
   }
 
-  /// A pass over a block's rows, whose folds go to `total`; their lanes are folded later. A
-  /// function of its own, so that registers are left for what rows need.
+  /// A pass over elements [first, last) of a block's rows, chunk by chunk. The folds go to `total`;
+  /// their lanes are folded later. A function of its own, so that registers are left for what rows
+  /// need.
   template <int P>
   [[gnu::noinline, gnu::flatten]] static void fold_rows(const KernelCall& call, const Layout* in,
                                                         std::int64_t length, const Block& block,
                                                         const RowValues& values,
                                                         const Ops& operations, Kept& kept,
-                                                        States* total) {
+                                                        States* total, std::int64_t first,
+                                                        std::int64_t last) {
     const Ops ops = operations;
+    const bool few = is_few_vectors(length);
     Block b;
     copy_block(block, b);
     for (int k = 0; k < b.count; ++k) {
@@ -307,36 +310,28 @@ class RowFolds : RowLoops<Outer, L, M> {
       Registers of_row;
       begin_row<P>(call, in, length, b.coordinate, b, values, k, p, of_row);
       reset<P>(total[k]);
-      for (std::int64_t begin = 0; begin < length; begin += fold_chunk) {
+      for (std::int64_t begin = first; begin < last; begin += fold_chunk) {
         States state[4];
-        fold_chunk_of<P>(of_row, call, length, ops, kept, p, begin, state);
-        merge<P>(state[0], total[k], begin == 0);
+        for (States& s : state) reset<P>(s);
+        const std::int64_t end = std::min(begin + fold_chunk, last);
+        if (M::template has_reloads<P> && end <= Loops::kept_elements) {
+          fold<P, M::template has_reloads<P>>(of_row, call, ops, kept, p, state, few, begin, end);
+        } else {
+          fold<P, false>(of_row, call, ops, kept, p, state, few, begin, end);
+        }
+        if (few) {
+          merge<P>(state[3], total[k], true);
+          continue;
+        }
+        M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
+          get<I>(state[0]).merge(get<I>(state[1]));
+          get<I>(state[2]).merge(get<I>(state[3]));
+          get<I>(state[0]).merge(get<I>(state[2]));
+        });
+        merge<P>(state[0], total[k], begin == first);
       }
       Rows::next_coordinates(call, b.coordinate);
     }
-  }
-  /// The folds of the chunk that begins at element `begin`, in state[0].
-  template <int P>
-  TYPEFLOW_INLINE static void fold_chunk_of(const Registers& of_row, const KernelCall& call,
-                                            std::int64_t length, const Ops& ops, Kept& kept,
-                                            const Row& p, std::int64_t begin, States* state) {
-    for (int u = 0; u < 4; ++u) reset<P>(state[u]);
-    const bool few = is_few_vectors(length);
-    const std::int64_t end = std::min(begin + fold_chunk, length);
-    if (M::template has_reloads<P> && end <= Loops::kept_elements) {
-      fold<P, M::template has_reloads<P>>(of_row, call, ops, kept, p, state, few, begin, end);
-    } else {
-      fold<P, false>(of_row, call, ops, kept, p, state, few, begin, end);
-    }
-    M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
-      if (few) {
-        get<I>(state[0]) = get<I>(state[3]);
-        return;
-      }
-      get<I>(state[0]).merge(get<I>(state[1]));
-      get<I>(state[2]).merge(get<I>(state[3]));
-      get<I>(state[0]).merge(get<I>(state[2]));
-    });
   }
   template <int P>
   TYPEFLOW_INLINE static void merge(const States& state, States& total, bool is_first) {
@@ -356,33 +351,30 @@ class RowFolds : RowLoops<Outer, L, M> {
                                          States& total) {
     struct Shared {
       const KernelCall& call;
-      const Ops& ops;
+      const Layout* in;
       std::int64_t length;
+      const Block& b;
+      const RowValues& values;
+      const Ops& ops;
       Kept& kept;
       States* total;
       States* state;
-      Row p;
-      Registers of_row;
     };
     States state[room];
-    Shared all{call, ops, length, kept, &total, state, {}, {}};
-    begin_row<0>(call, in, length, b.coordinate, b, values, 0, all.p, all.of_row);
+    Shared all{call, in, length, b, values, ops, kept, &total, state};
     fold_chunks(call, {(length - 1) / fold_chunk + 1, room, M::cost * fold_chunk, &all,
-                       fold_shared<Shared>, [](void* context, std::int64_t chunk) {
+                       [](void* context, std::int64_t begin, std::int64_t end) {
+                         Shared& s = *static_cast<Shared*>(context);
+                         for (std::int64_t k = begin; k < end; ++k) {
+                           fold_rows<0>(s.call, s.in, s.length, s.b, s.values, s.ops, s.kept,
+                                        s.state + k % room, k * fold_chunk,
+                                        std::min((k + 1) * fold_chunk, s.length));
+                         }
+                       },
+                       [](void* context, std::int64_t chunk) {
                          Shared& s = *static_cast<Shared*>(context);
                          merge<0>(s.state[chunk % room], *s.total, chunk == 0);
                        }});
-  }
-  template <class Shared>
-  [[gnu::noinline, gnu::flatten]] static void fold_shared(void* context, std::int64_t begin,
-                                                          std::int64_t end) {
-    Shared& s = *static_cast<Shared*>(context);
-    const Ops ops = s.ops;
-    for (std::int64_t k = begin; k < end; ++k) {
-      States state[4];
-      fold_chunk_of<0>(s.of_row, s.call, s.length, ops, s.kept, s.p, k * fold_chunk, state);
-      s.state[k % room] = state[0];
-    }
   }
 
   /// Elements [i, end): four vectors at a time, each with its own accumulator; the rest, and all of
