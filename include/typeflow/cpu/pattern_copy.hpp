@@ -259,7 +259,9 @@ class PatternCopy {
   template <class R>
   void run_as(const Part& part, bool streams) const {
     const auto place = reinterpret_cast<std::uintptr_t>(part.out);
-    const bool whole = (place | static_cast<std::uintptr_t>(period_ * to_pitch_)) % R::width == 0;
+    // The last register of a block ends with it.
+    const auto steps = static_cast<std::uintptr_t>(period_ * to_pitch_ | period_ * block_);
+    const bool whole = (place | steps) % R::width == 0;
     const bool plain = ahead_ == 0 && !pads_;
     copy<R>(part, loops<R>[two_ ? 1 : 0][streams && whole ? 1 : 0][plain ? 1 : 0]);
   }

@@ -120,6 +120,8 @@ TYPEFLOW_COLD inline void run_streams(const Execution& execution, Arena& arena, 
   if (run.stop().has_limit()) {
     woken.emplace(run.stop(), [](void* of) noexcept { static_cast<SharedRun*>(of)->ring(); }, &run);
   }
+  // The last run in this arena may have been on other devices, some of which are at work.
+  run.join_devices(execution);
   run.running.store(count);
   run.present.store(count);
   if (count > 0) workers->add(added, count);

@@ -31,6 +31,8 @@ struct General {
   void (*stop)(Workers*);
   /// Waits for the kernel of a step. Throws what the device has found.
   void (*wait)(const Launcher&, const MachineDevice&, Id step);
+  /// After a fetch from a run over several devices: throws what any of them has found wrong.
+  void (*check)(const Execution&, const Plan&);
   /// Null if the memory of all devices is the host's.
   Residents* (*residents)(const Execution&, const Binder&);
 };

@@ -27,6 +27,15 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION const General& general() {
           launcher.rethrow(step);
         }
       },
+      [](const Execution& execution, const Plan& plan) {
+        for (const int number : plan.devices) {
+          Stream* const stream = execution.device(number).stream;
+          AsynchronousStream* const own = stream == nullptr ? nullptr : stream->asynchronous();
+          if (own == nullptr) continue;
+          own->finish();
+          own->check();
+        }
+      },
       residents_of};
   return functions;
 }

@@ -169,9 +169,13 @@ class StoreCopies final : public DeviceCopies {
     const auto bytes = static_cast<std::int64_t>(entry.bytes.size());
     for (const Copy& copy : copies.on_devices) {
       if (!copy.is_valid || copy.memory.copy_to != wanted.memory.copy_to) continue;
-      if (copy.memory.copy_to(copy.memory.memory, wanted.memory.memory, wanted.data, copy.data,
-                              bytes)) {
-        return true;
+      try {
+        if (copy.memory.copy_to(copy.memory.memory, wanted.memory.memory, wanted.data, copy.data,
+                                bytes)) {
+          return true;
+        }
+      } catch (...) {  // the other device is broken
+        if (!copies.on_host) throw;
       }
     }
     return false;

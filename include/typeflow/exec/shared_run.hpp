@@ -107,9 +107,9 @@ struct SharedRun {
     if (error != nullptr) std::rethrow_exception(error);
   }
 
-  /// At the end of the run: what devices that work by themselves are given from now on comes after
-  /// all that each of them was given. So the next run finds memory that nobody uses, and the host
-  /// does not wait. If the run has ended early, it waits.
+  /// At the beginning and the end of a run over several devices: what those that work by themselves
+  /// are given from now on comes after all that each of them was given. So runs find memory that
+  /// nobody uses, and the host does not wait. If the run has ended early, it waits.
   TYPEFLOW_COLD void join_devices(const Execution& execution) const {
     const Plan& plan = *binding.plan;
     if (plan.used_devices < 2) return;

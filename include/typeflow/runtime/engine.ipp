@@ -385,10 +385,13 @@ class Engine::Parts {
     } else {
       target_.general->run(execution_, arena, binding, draw, workers_);
     }
+    bool has_copied = false;
     for (const FetchBuffer& f : fetches) {  // on other devices, or fetched again
       if (f.place == none || f.is_direct) continue;
       copy_out(plan.places[f.place].device, f.data, address(f.place), bytes_of(arena, f));
+      has_copied = true;
     }
+    if (has_copied && plan.used_devices > 1) target_.general->check(execution_, plan);
   }
   void run_straight(Arena& arena, Binding& binding, std::uint64_t draw) {
     Failure failure;  // must outlive the kernels in the stream

@@ -144,6 +144,34 @@ TEST_CASE("folds of blocks of whole vectors of columns agree with the interprete
   }
 }
 
+namespace {
+
+/// Columns that are folded and stored where they are read: sums of y, which takes the place of t,
+/// and of a variable that is written.
+template <tf::Extent Columns>
+constexpr void in_place(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, Columns>(g, "x");
+  auto y = tanh(tf::cumsum<0>(0.01f * x));
+  auto s = sum<0>(y, tf::keep_dims);
+  (tf::cumsum<0>(y) + 0.0f * s).named("z");
+  (s + 0.0f).named("s");
+  auto w = tf::variable<float, 100, Columns>(g, "w", tf::ones());
+  auto first = assign(w, w + 1.0f);
+  auto halved = 0.5f * w.read();
+  auto second = assign(w, halved);
+  auto v = tf::variable<float, Columns>(g, "v", tf::zeros());
+  (first + second + assign(v, sum<0>(halved))).named("step");
+}
+
+}  // namespace
+
+TEST_CASE("columns that are stored where they are read are read once") {
+  for (const std::int64_t batch : {4, 70}) {
+    test::check_against_interpreter<in_place<48>>(batch, 1e-5);
+    test::check_against_interpreter<in_place<80>>(batch, 1e-5);
+  }
+}
+
 TEST_CASE("folds over nothing give the identity") { test::check_against_interpreter<columns>(0); }
 
 TEST_CASE("kernels with folds have equal bits, fused or not, for any number of threads") {

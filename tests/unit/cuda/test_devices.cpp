@@ -88,6 +88,8 @@ constexpr void hand_over(tf::Graph& g) {
   tf::on(g, tf::gpu(1), [&] { return keep(a, "of_second"); }).named("to_second");
   tf::on(g, tf::gpu(0), [&] { return sum(x); }).named("sum_0");
   tf::on(g, tf::gpu(1), [&] { return sum(x); }).named("sum_1");
+  tf::on(g, tf::gpu(1), [&] { return keep(x, "of_alone"); }).named("alone");
+  tf::on(g, tf::gpu(0), [&] { return sum(b); }).named("sum_of_b");
 }
 template <auto Model>
 using OnGpus = tf::Session<Model, tf::training, test::CudaTargetOnHost>;
@@ -244,6 +246,52 @@ TEST_CASE("a run on two GPUs comes after all of the run before, without the host
     REQUIRE(first[k] == of_first[k]);
     REQUIRE(second[k] == of_second[k]);
   }
+}
+
+TEST_CASE("a run on two GPUs comes after one on the GPU alone that receives") {
+  const TwoGpus machine;
+  tf::Variables variables;
+  OnGpus<hand_over> session(variables);
+  float alone = 0;
+  float second = 0;
+  for (int i = 0; i < 6; ++i) {
+    const std::vector<float> one(70, static_cast<float>(i));
+    const std::vector<float> other(70, 5.0f);
+    session.run<"alone">(tf::feed<"x">(one));
+    session.run<"to_second">(tf::feed<"x">(other));
+    session.run<"sum_0">(tf::feed<"x">(one));  // the GPU that sends does its work first
+    alone = 0.5f * alone + static_cast<float>(i);
+    second = 0.5f * second + 10;
+    for (const float element : variables.get<float>("of_alone")) REQUIRE(element == alone);
+    for (const float element : variables.get<float>("of_second")) REQUIRE(element == second);
+  }
+}
+
+TEST_CASE("a kernel of another GPU that goes wrong fails the run that fetches what depends on it") {
+  const TwoGpus machine;
+  test::CudaOnHost& cuda = test::CudaOnHost::get();
+  tf::Variables variables;
+  OnGpus<hand_over> session(variables);
+  const std::vector<float> x(70, 2.0f);
+  CHECK(float(session.run<"sum_of_b">(tf::feed<"x">(x))) == 420);
+  cuda.until_kernel_failure = 0;
+  CHECK_THROWS_AS(session.run<"sum_of_b">(tf::feed<"x">(x)), tf::Error);
+  cuda.until_kernel_failure = -1;
+}
+
+TEST_CASE("a GPU reads from the host what a broken one has, too") {
+  const TwoGpus machine;
+  test::CudaOnHost& cuda = test::CudaOnHost::get();
+  tf::Variables variables;
+  OnGpus<grow> first(variables);
+  OnGpus<look> second(variables);
+  first.run<"step">();
+  CHECK(variables.get<float>("w")[0] == 1.25f);  // the host's copy is valid, too
+  cuda.until_kernel_failure = 0;
+  CHECK_THROWS_AS(first.run<"sum">(), tf::Error);
+  cuda.until_kernel_failure = -1;
+  second.run<"look">();
+  CHECK(variables.get<float>("seen")[0] == 1.25f);
 }
 
 TEST_CASE("on two GPUs, too, a call of CUDA's that fails is an error, and the next run is right") {

@@ -49,7 +49,7 @@ struct kernel_of<ops::ReverseSequence> {
     for (std::size_t i = outer + 1; i <= last; ++i) stride *= x.extents[i];
     std::int64_t pieces = 1;
     for (std::size_t i = 0; i <= last; ++i) pieces *= x.extents[i];
-    if (size == 0) return;
+    if (size == 0 || extent == 0) return;
     const auto* const from = static_cast<const std::byte*>(x.data);
     auto* const to = static_cast<std::byte*>(y.data);
     const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / size);
