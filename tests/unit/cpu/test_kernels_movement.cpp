@@ -367,9 +367,8 @@ void check_pad(const std::vector<std::int64_t>& extents, const std::vector<std::
     const Tensor y{out.data() + border, type, result};
     const tf::KernelCall call{nullptr, nullptr, nullptr, nullptr, stream, {}};
     kernel_of<tf::ops::Pad>::run<DefaultArch>(op, operands, &y, call);
-    CHECK_MESSAGE(
-        std::equal(expected.begin(), expected.end(), out),
-        "elements of " << size << " bytes, the last axis of " << extents.back() << " elements");
+    CHECK_MESSAGE(out == expected, "elements of " << size << " bytes, the last axis of "
+                                                  << extents.back() << " elements");
   }
 }
 
