@@ -19,7 +19,7 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// For a matrix of X: float, double, or a 16-bit type, whose sums are float.
 template <class X, class A>
-class RowSums {
+class TransposedRowSums {
   using T = Computed<X>;
   using B = xsimd::batch<T, A>;
   /// What is transposed: an element, or two steps of a 16-bit type.

@@ -200,8 +200,8 @@ class VectorProduct {
       sum_short(x, m + first * depth, (count - first) * depth, last - first, out);
       return;
     }
-    if constexpr (RowSums<T, A>::possible) {
-      RowSums<T, A>::run(x, m + first * depth, depth, depth, last - first, out, false);
+    if constexpr (TransposedRowSums<T, A>::possible) {
+      TransposedRowSums<T, A>::run(x, m + first * depth, depth, depth, last - first, out, false);
     } else {
       if constexpr (in_registers) {
         if (last - first >= S::lanes) {

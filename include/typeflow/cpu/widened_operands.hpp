@@ -80,8 +80,9 @@ class WidenedOperand {
 
   static void row_sums(const float* x, const void* matrix, std::int64_t pitch, std::int64_t depth,
                        std::int64_t count, float* out, bool go_on) {
-    if constexpr (RowSums<X, A>::possible) {
-      RowSums<X, A>::run(x, static_cast<const X*>(matrix), pitch, depth, count, out, go_on);
+    if constexpr (TransposedRowSums<X, A>::possible) {
+      TransposedRowSums<X, A>::run(x, static_cast<const X*>(matrix), pitch, depth, count, out,
+                                   go_on);
     } else {
       transposed_sums(x, static_cast<const Bits*>(matrix), pitch, depth, count, out, go_on);
     }
@@ -93,7 +94,7 @@ class WidenedOperand {
   /// each other out before all of a line is read.
   static constexpr std::int64_t crowded = 1024 / sizeof(Bits);
 
-  /// row_sums without RowSums.
+  /// row_sums without TransposedRowSums.
   static void transposed_sums(const float* x, const Bits* m, std::int64_t pitch, std::int64_t depth,
                               std::int64_t count, float* out, bool go_on) {
     for (std::int64_t i = 0; i < count; i += W) {

@@ -118,8 +118,8 @@ class Launcher {
   [[noreturn]] TYPEFLOW_COLD void fail_after(const ir::Step& loop, std::int64_t count) const {
     typeflow::detail::fail_step(
         execution_.program, loop,
-        detail::sentence({"its condition holds after ", count,
-                          " iterations, the most that max_iterations allows"}));
+        typeflow::detail::sentence({"its condition holds after ", count,
+                                    " iterations, the most that max_iterations allows"}));
   }
 
   /// Throws the exception of a kernel, with the step's name.
