@@ -41,6 +41,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     std::int64_t rows = 1;
     for (int k = 0; k < Outer; ++k) rows *= call.extents[k];
     Layout in[M::inputs + 1];
+    if constexpr (M::inputs == 0) in[0] = {};  // compilers warn, though nobody reads it
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       ((in[I] = ir::layout_of<space.rank>(M::template Input<I>::axes, call.extents,
                                           M::template strides<I, space.rank>(call.extents))),
