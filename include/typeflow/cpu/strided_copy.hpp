@@ -97,7 +97,8 @@ class StridedCopy {
     }
     if constexpr (Transposes) {
       const int crossing = contiguous_input();
-      if (inner.from != 1 && inner.to == 1 && crossing >= 0) return copy_blocks<A>(call, in, out, crossing, streams);
+      if (inner.from != 1 && inner.to == 1 && crossing >= 0)
+        return copy_blocks<A>(call, in, out, crossing, streams);
     }
     copy_rows<A>(call, in, out, streams);
   }
