@@ -230,7 +230,8 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
     const std::int64_t end = std::min(begin + chunk, g.length);
     std::int64_t k = begin;
     if constexpr (M::passes == 1) {
-      // Few enough for registers. If there are fewer, the last one goes again, which must not store.
+      // Few enough for registers. If there are fewer, the last one goes again, which must not
+      // store.
       if (vectors <= few && (may_overlap || vectors == few) && rest == N) {
         States s[few];
         for (States& of_columns : s) reset<P>(of_columns);
