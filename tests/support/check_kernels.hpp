@@ -83,7 +83,7 @@ struct Kernels : HoldsTarget<Target>, ProgramRuns {
   }
 };
 
-/// What the checks below know of a model.
+/// A model, as the checks below take it.
 struct TestedModel {
   void (*trace)(tf::Graph& graph);
   tf::Mode mode;

@@ -38,19 +38,20 @@ class Filling {
 // of the result is unit index[i]. pad() puts bytes of `filling` where those of `mask` are set.
 
 #if defined(__AVX512BW__)
-/// 64 bytes in units of four.
-struct WordPermutation {
+/// 64 bytes in units that Permute moves.
+template <class Permute>
+struct WidePermutation {
   static constexpr int width = 64;
-  using Unit = std::uint32_t;
+  using Unit = typename Permute::Unit;
   template <bool Two>
   TYPEFLOW_INLINE static __m512i take(const void* from, const void* index) {
     const __m512i order = _mm512_load_si512(index);
     const __m512i low = _mm512_loadu_si512(from);
     if constexpr (Two) {
       const __m512i high = _mm512_loadu_si512(static_cast<const std::byte*>(from) + width);
-      return _mm512_permutex2var_epi32(low, order, high);
+      return Permute::of_two(low, order, high);
     } else {
-      return _mm512_permutexvar_epi32(order, low);
+      return Permute::of_one(order, low);
     }
   }
   TYPEFLOW_INLINE static __m512i pad(__m512i x, const void* filling, const void* mask) {
@@ -62,24 +63,29 @@ struct WordPermutation {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), x);
   }
 };
+struct PermuteWords {
+  using Unit = std::uint32_t;
+  TYPEFLOW_INLINE static __m512i of_one(__m512i order, __m512i x) {
+    return _mm512_permutexvar_epi32(order, x);
+  }
+  TYPEFLOW_INLINE static __m512i of_two(__m512i low, __m512i order, __m512i high) {
+    return _mm512_permutex2var_epi32(low, order, high);
+  }
+};
+using WordPermutation = WidePermutation<PermuteWords>;
 #endif
 
 #if defined(__AVX512VBMI__)
-/// 64 bytes.
-struct BytePermutation : WordPermutation {
+struct PermuteBytes {
   using Unit = std::uint8_t;
-  template <bool Two>
-  TYPEFLOW_INLINE static __m512i take(const void* from, const void* index) {
-    const __m512i order = _mm512_load_si512(index);
-    const __m512i low = _mm512_loadu_si512(from);
-    if constexpr (Two) {
-      const __m512i high = _mm512_loadu_si512(static_cast<const std::byte*>(from) + width);
-      return _mm512_permutex2var_epi8(low, order, high);
-    } else {
-      return _mm512_permutexvar_epi8(order, low);
-    }
+  TYPEFLOW_INLINE static __m512i of_one(__m512i order, __m512i x) {
+    return _mm512_permutexvar_epi8(order, x);
+  }
+  TYPEFLOW_INLINE static __m512i of_two(__m512i low, __m512i order, __m512i high) {
+    return _mm512_permutex2var_epi8(low, order, high);
   }
 };
+using BytePermutation = WidePermutation<PermuteBytes>;
 #elif defined(__SSSE3__)
 /// 16 bytes.
 struct BytePermutation {
@@ -91,7 +97,7 @@ struct BytePermutation {
     const __m128i order = _mm_load_si128(static_cast<const __m128i*>(index));
     const __m128i low = _mm_loadu_si128(at);
     if constexpr (Two) {
-      // Of an index byte whose upper bit is set, a shuffle makes zero.
+      // A shuffle makes zero where the upper bit of an index byte is set.
       const __m128i of_low = _mm_add_epi8(order, _mm_set1_epi8(0x70));
       const __m128i of_high = _mm_sub_epi8(order, _mm_set1_epi8(16));
       return _mm_or_si128(_mm_shuffle_epi8(low, of_low),

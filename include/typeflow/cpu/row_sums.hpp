@@ -22,7 +22,7 @@ template <class X, class A>
 class TransposedRowSums {
   using T = Computed<X>;
   using B = xsimd::batch<T, A>;
-  /// What is transposed: an element, or two steps of a 16-bit type.
+  /// Squares hold words: elements, or two steps of a 16-bit type.
   using Word = std::conditional_t<sizeof(X) == 2, std::uint32_t, X>;
   static constexpr int lanes = static_cast<int>(B::size);
 

@@ -276,8 +276,8 @@ class StreamRunner {
     return device == the_host ? nullptr : execution_.device(device).memory;
   }
 
-  /// What a stream does after an event comes after the kernels that were called; none: all streams
-  /// that do anything.
+  /// Lets a stream go on only after the kernels that were called; none: all streams that have
+  /// instructions.
   void precede(int stream) const {
     for (int s = 0; s < plan_.streams.size(); ++s) {
       if (stream == none ? plan_.streams.items[s].count == 0 : s != stream) continue;

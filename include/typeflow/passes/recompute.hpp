@@ -250,7 +250,7 @@ class Recomputer {
     cost.pays = pays_to_recompute(cost, bytes_of(value));
     return cost;
   }
-  /// Of an element of the value, bytes of a leaf. 0: it is a scalar, or a row's.
+  /// The bytes of a leaf that an element of the value needs. A scalar or a row's value counts 0.
   constexpr int bytes_of_leaf(Id leaf, Id value) const {
     if (graph_.dims_of(leaf).rank == 0 || bytes_of(leaf) * 8 < bytes_of(value)) return 0;
     return size_of(graph_.dtype_of(leaf));
