@@ -3,11 +3,12 @@
 
 // Folds over an axis that has another one inside of it: column sums, gradients of biases, a softmax
 // over an outer axis. SIMD lanes run along the inner axis, so every lane folds its own column in
-// order. Narrow matrices have loops of their own (flat_rows.hpp).
+// order. Narrow matrices have loops of their own (small_columns.hpp).
 
 #include <algorithm>
 
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/small_columns.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 

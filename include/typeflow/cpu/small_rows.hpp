@@ -7,7 +7,7 @@
 // to tiles that have the same element of all rows in one vector, results back. Each row is folded
 // in order, so the bits do not depend on the number of lanes.
 //
-// flat_rows.hpp has the loops without folds, and those over columns.
+// flat_rows.hpp has the loops without folds, small_columns.hpp those over columns.
 
 #include <algorithm>
 #include <cstdint>
