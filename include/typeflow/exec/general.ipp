@@ -28,8 +28,9 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION const General& general() {
         }
       },
       [](const Execution& execution, const Plan& plan) {
-        for (const int number : plan.devices) {
-          Stream* const stream = execution.device(number).stream;
+        for (int s = 0; s < plan.streams.size(); ++s) {
+          if (plan.streams[s].count == 0) continue;  // the run does not use the device
+          Stream* const stream = execution.device(plan.devices[s]).stream;
           AsynchronousStream* const own = stream == nullptr ? nullptr : stream->asynchronous();
           if (own == nullptr) continue;
           own->finish();
