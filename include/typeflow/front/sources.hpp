@@ -181,7 +181,7 @@ template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> variable(
     Graph& g, Label name, Initializer initializer = {}, bool trainable = true,
     std::source_location at = std::source_location::current()) {
-  static_assert(detail::is_static(Shape<D...>::dims),
+  static_assert(detail::is_static_shape<Shape<D...>>,
                 "variable<T, D...>: the extents of a variable must be numbers, not tf::batch");
   ir::Graph& graph = g;
   graph.source = source_line(at);
@@ -195,7 +195,7 @@ template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> fresh_variable(
     Graph& g, Label name, Initializer initializer = {}, bool trainable = true,
     std::source_location at = std::source_location::current()) {
-  static_assert(detail::is_static(Shape<D...>::dims),
+  static_assert(detail::is_static_shape<Shape<D...>>,
                 "fresh_variable<T, D...>: the extents must be numbers, not tf::batch");
   ir::Graph& graph = g;
   graph.source = source_line(at);
@@ -212,7 +212,7 @@ template <Element T, Extent... D>
 constexpr Variable<T, Shape<D...>> state(
     Graph& g, Label name, Initializer initializer = zeros(),
     std::source_location at = std::source_location::current()) {
-  static_assert(detail::is_static(Shape<D...>::dims),
+  static_assert(detail::is_static_shape<Shape<D...>>,
                 "state<T, D...>: the extents of a state must be numbers, not tf::batch");
   ir::Graph& graph = g;
   graph.source = source_line(at);

@@ -104,7 +104,7 @@ template <Element T, class S>
 constexpr Variable<T, S> variable(Graph& g, Label name, const S&, Initializer initializer = {},
                                   bool trainable = true,
                                   std::source_location at = std::source_location::current()) {
-  static_assert(detail::is_static(S::dims),
+  static_assert(detail::is_static_shape<S>,
                 "variable<T>(g, name, shape): the extents of a variable must be numbers, not "
                 "tf::batch");
   ir::Graph& graph = g;

@@ -239,7 +239,7 @@ class Lowerer : KernelDescriber {
     for (Id k = 0; k < node.regions.count && out_.error.empty(); ++k) {
       const Id region = graph_.lists.items[node.regions.first + k];
       const bool tests = record.kind == ControlKind::tested && k == 0;
-      const Pool<char> condition(1, 1);  // no ?: of pools: g++ 12 destroys them twice in constants
+      Pool<char> condition(1, 1);  // no ?: of pools: g++ 12 destroys them twice in constants
       const ProgramPools program =
           compile_region_(graph_, region, *(tests ? &condition : &wanted), limits_);
       if (!program.error.empty()) {

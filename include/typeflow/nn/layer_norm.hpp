@@ -108,6 +108,7 @@ struct LayerNormRule {
   /// The shape of gamma and beta: the extents of the axes.
   static constexpr Dims value =
       has_axes ? reduced(S::dims, all_axes(S::rank) & ~axes, false) : Dims{};
+  static constexpr bool has_numbers = is_static(value);
   /// Their shape to broadcast to x: with 1 between the axes.
   static constexpr Dims shape = [] {
     if (!has_axes) return Dims{};
@@ -182,10 +183,10 @@ constexpr auto layer_norm(Graph& graph, Label name, const X& x, NormOptions opti
   static_assert(detail::in_domain<Domain::floating, X>,
                 "layer_norm(g, name, x): x must be floating-point; convert with cast<float>(x)");
   static_assert(Rule::has_axes, "layer_norm<axes...>(g, name, x): x has no such axis");
-  static_assert(detail::is_static(Rule::value),
+  static_assert(Rule::has_numbers,
                 "layer_norm<axes...>(g, name, x): the extents of the axes must be numbers, not "
                 "tf::batch");
-  if constexpr (detail::is_static(Rule::value)) {
+  if constexpr (Rule::has_numbers) {
     const detail::NormVariables variables(detail::NormVariableOf<X, Rule>{}, graph, name, options,
                                           at);
     const NameScope scope(graph, name);

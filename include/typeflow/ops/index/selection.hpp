@@ -50,6 +50,12 @@ constexpr Extent size_as_extent(const Dims& dims) {
   const Count count = count_of(dims);
   return extent_of(count);
 }
+/// The same of a shape's elements, for templates (see is_static_shape).
+template <class S>
+struct SizeOf {
+  static constexpr bool is_extent = size_as_extent(S::dims) != no_extent;
+  static constexpr Extent or_zero = is_extent ? size_as_extent(S::dims) : 0;  // no second message
+};
 
 /// The shape with the `count` axes from `axis` on replaced by one of this extent.
 constexpr Dims with_axis(const Dims& x, int axis, int count, Extent extent) {
@@ -291,13 +297,11 @@ constexpr auto where(const M& mask, std::source_location at = std::source_locati
   static_assert(detail::in_domain<Domain::booleans, M>,
                 "where(mask): the mask must be a boolean tensor");
   static_assert(M::rank > 0, "where(mask): the mask must have an axis");
-  constexpr Extent bound = detail::size_as_extent(M::shape::dims);
-  static_assert(bound != no_extent,
+  using Size = detail::SizeOf<typename M::shape>;
+  static_assert(Size::is_extent,
                 "where(mask): the number of elements is no multiple of tf::batch; say how many can "
                 "be true, where<Bound>(mask)");
-  constexpr Extent elements =
-      bound == no_extent ? 0 : bound;  // after the message, so that there is no second one
-  return detail::where_typed<elements>(mask, at);
+  return detail::where_typed<Size::or_zero>(mask, at);
 }
 /// The same with at most Bound true elements; more are an Error of the run.
 /// (S) -> (Bound, rank of S) and ()
