@@ -15,8 +15,9 @@
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The stream of CPU kernels (null: one thread). Runs parts of a range, possibly at the same time.
-/// A part has at least `grain` elements. Only the grain decides the parts, never the number of
-/// threads.
+/// A part has at least `grain` elements, so a range of fewer than two grains is one part. Only the
+/// grain decides the parts, never the number of threads. No kernel's result depends on the parts:
+/// tests have streams with smaller ones, in other orders.
 class Executor : public Stream {
  public:
   using Task = void (*)(void* context, std::int64_t begin, std::int64_t end);
@@ -36,8 +37,11 @@ constexpr std::int64_t grain_of_cost(std::int64_t cost) {
   return std::max<std::int64_t>(1, cost_of_part / std::max<std::int64_t>(cost, 1));
 }
 
-/// The number of elements that is worth a part where they are only moved.
-inline constexpr std::int64_t chunk_size = 32768;
+/// The number of items that are worth a part if each reads and writes so many bytes.
+constexpr std::int64_t grain_of_bytes(std::int64_t bytes) { return grain_of_cost(bytes / 2); }
+
+/// The number of elements that is worth a part where they are moved one by one, for a cost of 12.
+inline constexpr std::int64_t chunk_size = cost_of_part / 12;
 
 /// Equal pieces of a long row, but for whole cache lines.
 struct Pieces {
@@ -54,11 +58,11 @@ struct Pieces {
 }
 
 /// Calls f(begin, end) for parts of [0, count) of at least `grain` elements: once for all if there
-/// are fewer than two grains.
+/// are fewer than two grains. f's results must not depend on the parts.
 template <class F>
 void parallel(const KernelCall& call, std::int64_t count, std::int64_t grain, F&& f) {
   if (count <= 0) return;
-  if (call.stream == nullptr || count < 2 * grain) {
+  if (call.stream == nullptr) {
     f(std::int64_t{0}, count);
     return;
   }
