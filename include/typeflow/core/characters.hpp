@@ -2,13 +2,14 @@
 #pragma once
 
 // Strings are views of bytes; this says who owns the bytes. Those of a feed are the caller's, those
-// of a constant the program's. Bytes that kernels make are kept until the end of the run. Each
-// element of a variable owns its bytes.
+// of a constant the program's. Bytes that kernels make are kept until the end of the run; their
+// memory is there for the next run. Each element of a variable owns its bytes.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -26,14 +27,32 @@ class Characters {
   Characters(const Characters&) = delete;
   Characters& operator=(const Characters&) = delete;
   ~Characters() {
-    clear();
+    release_blocks();
     delete[] blocks_;
+    delete[] room_;
   }
 
   /// Room for `size` bytes; throws std::bad_alloc.
   char* allocate(std::size_t size) {
-    reserve(1);
-    return blocks_[size_++] = new char[size];
+    if (size > capacity_of_room_ - used_) add_room(size);
+    char* const bytes = room_ + used_;
+    used_ += size;
+    return bytes;
+  }
+  /// Puts bytes behind the `size` ones that the last call of allocate() or append() returned.
+  /// Returns where they begin now; throws std::bad_alloc.
+  char* append(char* begin, std::size_t size, std::string_view bytes) {
+    if (bytes.empty()) return begin;
+    if (bytes.size() > capacity_of_room_ - used_) {
+      char* const old = begin;
+      add_room(size + bytes.size());
+      begin = room_;
+      std::copy(old, old + size, begin);
+      used_ = size;
+    }
+    std::memcpy(begin + size, bytes.data(), bytes.size());
+    used_ += bytes.size();
+    return begin;
   }
   /// Takes over the bytes of a variable's element, because the run may still have views of them.
   void take(std::string_view owned) {
@@ -51,14 +70,43 @@ class Characters {
     blocks_ = grown;
     capacity_ = capacity;
   }
+  /// Frees what was taken over. Keeps one room, as large as all that were needed together.
   void clear() {
-    for (; size_ > 0; --size_) delete[] blocks_[size_ - 1];
+    release_blocks();
+    used_ = 0;
+    if (needed_ > capacity_of_room_) grow_room();
   }
 
  private:
-  char** blocks_ = nullptr;
+  void release_blocks() {
+    for (; size_ > 0; --size_) delete[] blocks_[size_ - 1];
+  }
+  /// Goes on in a larger room. The one before is freed at the end of the run.
+  TYPEFLOW_COLD void add_room(std::size_t size) {
+    reserve(1);
+    const std::size_t capacity = std::max(size, 2 * capacity_of_room_);
+    char* const room = new char[capacity];
+    if (room_ != nullptr) blocks_[size_++] = room_;
+    room_ = room;
+    capacity_of_room_ = capacity;
+    used_ = 0;
+    needed_ += capacity;
+  }
+  /// If memory runs out, the next run adds its rooms itself.
+  TYPEFLOW_COLD void grow_room() {
+    delete[] room_;
+    room_ = new (std::nothrow) char[needed_];
+    if (room_ == nullptr) needed_ = 0;
+    capacity_of_room_ = needed_;
+  }
+
+  char** blocks_ = nullptr;  // owned: rooms that were too small, and what was taken over
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
+  char* room_ = nullptr;  // owned
+  std::size_t capacity_of_room_ = 0;
+  std::size_t used_ = 0;
+  std::size_t needed_ = 0;  // bytes of all rooms of a run
 };
 
 namespace detail {
