@@ -43,6 +43,14 @@ constexpr std::int64_t grain_of_bytes(std::int64_t bytes) { return grain_of_cost
 /// The number of elements that is worth a part where they are moved one by one, for a cost of 12.
 inline constexpr std::int64_t chunk_size = cost_of_part / 12;
 
+/// The number of elements of T that are worth a part where rows are moved: as runs of bytes, or one
+/// by one. A row takes some 5 ns more.
+template <class T>
+constexpr std::int64_t grain_of_moves(std::int64_t length_of_row, bool as_runs) {
+  const std::int64_t cost = as_runs ? static_cast<std::int64_t>(sizeof(T)) : 12;
+  return grain_of_cost(cost + 500 / std::max<std::int64_t>(length_of_row, 1));
+}
+
 /// Equal pieces of a long row, but for whole cache lines.
 struct Pieces {
   std::int64_t length;
