@@ -4,6 +4,7 @@
 // Streams for tests that results do not depend on how a loop is divided, nor on who runs the parts.
 // They divide what a session's threads never would: loops of few elements, into parts that begin
 // and end anywhere.
+// Tests are compiled with TYPEFLOW_SHARED_GRAINS=0 (cpu/call.hpp), so that kernels ask them.
 
 #include <algorithm>
 #include <condition_variable>

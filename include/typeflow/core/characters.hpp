@@ -27,9 +27,8 @@ class Characters {
   Characters(const Characters&) = delete;
   Characters& operator=(const Characters&) = delete;
   ~Characters() {
-    release_blocks();
+    release_from(0);
     delete[] blocks_;
-    delete[] room_;
   }
 
   /// Room for `size` bytes; throws std::bad_alloc.
@@ -72,41 +71,48 @@ class Characters {
   }
   /// Frees what was taken over. Keeps one room, as large as all that were needed together.
   void clear() {
-    release_blocks();
-    used_ = 0;
-    if (needed_ > capacity_of_room_) grow_room();
+    if (keep_room_ != nullptr) return keep_room_(*this);
+    release_from(0);
   }
 
  private:
-  void release_blocks() {
-    for (; size_ > 0; --size_) delete[] blocks_[size_ - 1];
+  void release_from(std::size_t first) {
+    for (; size_ > first; --size_) delete[] blocks_[size_ - 1];
   }
   /// Goes on in a larger room. The one before is freed at the end of the run.
   TYPEFLOW_COLD void add_room(std::size_t size) {
     reserve(1);
     const std::size_t capacity = std::max(size, 2 * capacity_of_room_);
-    char* const room = new char[capacity];
-    if (room_ != nullptr) blocks_[size_++] = room_;
-    room_ = room;
+    blocks_[size_] = room_ = new char[capacity];
+    place_of_room_ = size_++;
     capacity_of_room_ = capacity;
     used_ = 0;
     needed_ += capacity;
+    keep_room_ = &keep_room;
   }
   /// If memory runs out, the next run adds its rooms itself.
-  TYPEFLOW_COLD void grow_room() {
-    delete[] room_;
-    room_ = new (std::nothrow) char[needed_];
-    if (room_ == nullptr) needed_ = 0;
-    capacity_of_room_ = needed_;
+  TYPEFLOW_COLD static void keep_room(Characters& x) {
+    std::swap(x.blocks_[0], x.blocks_[x.place_of_room_]);
+    x.place_of_room_ = 0;
+    x.used_ = 0;
+    x.release_from(1);
+    if (x.needed_ == x.capacity_of_room_) return;
+    delete[] x.room_;
+    x.blocks_[0] = x.room_ = new (std::nothrow) char[x.needed_];
+    if (x.room_ == nullptr) x.needed_ = 0;
+    x.capacity_of_room_ = x.needed_;
   }
 
-  char** blocks_ = nullptr;  // owned: rooms that were too small, and what was taken over
+  char** blocks_ = nullptr;  // owned: rooms, and what was taken over
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
-  char* room_ = nullptr;  // owned
+  char* room_ = nullptr;  // one of the blocks
+  std::size_t place_of_room_ = 0;
   std::size_t capacity_of_room_ = 0;
   std::size_t used_ = 0;
   std::size_t needed_ = 0;  // bytes of all rooms of a run
+  /// Set once there is a room: programs that make no strings have no code for it.
+  void (*keep_room_)(Characters&) = nullptr;
 };
 
 namespace detail {

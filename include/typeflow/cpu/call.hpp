@@ -12,6 +12,12 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
+/// How many grains a range has, at least, that a stream divides. Tests set it to 0: streams of
+/// theirs divide every range.
+#ifndef TYPEFLOW_SHARED_GRAINS
+#define TYPEFLOW_SHARED_GRAINS 2
+#endif
+
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The stream of CPU kernels (null: one thread). Runs parts of a range, possibly at the same time.
@@ -70,7 +76,7 @@ struct Pieces {
 template <class F>
 void parallel(const KernelCall& call, std::int64_t count, std::int64_t grain, F&& f) {
   if (count <= 0) return;
-  if (call.stream == nullptr) {
+  if (call.stream == nullptr || count < TYPEFLOW_SHARED_GRAINS * grain) {
     f(std::int64_t{0}, count);
     return;
   }

@@ -66,7 +66,6 @@ struct ThreadPool::Arena final : cpu_kernels::Executor {
   explicit Arena(int count) : threads(std::min(count, tbb::info::default_concurrency())) {}
 
   void run(std::int64_t count, std::int64_t grain, Task task, void* context) override {
-    if (count < 2 * grain) return task(context, 0, count);
     detail::ThreadedLoop loop{{}, count, grain, task, context};
     loop.order.begin();
     threads.execute(loop);

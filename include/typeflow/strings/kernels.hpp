@@ -5,6 +5,8 @@
 // elements. So they can throw an Error with the first wrong string directly.
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -14,7 +16,6 @@
 
 #include "typeflow/core/characters.hpp"
 #include "typeflow/cpu/call.hpp"
-#include "typeflow/graph/number_text.hpp"
 #include "typeflow/ops/operation.hpp"
 #include "typeflow/ops/state/assign.hpp"
 #include "typeflow/strings/convert.hpp"
@@ -53,6 +54,34 @@ class Builder {
   Characters& characters_;
   char* begin_ = characters_.allocate(0);
   std::size_t size_ = 0;
+};
+
+/// A number as text: the shortest that reads back as the same number of its type.
+class NumberText {
+ public:
+  template <class T>
+  explicit NumberText(T x) {
+    if constexpr (std::is_same_v<T, bool>) {
+      end_ = std::copy_n(x ? "true" : "false", x ? 4 : 5, bytes_);
+    } else if constexpr (std::is_same_v<T, double>) {
+      write(x);
+    } else if constexpr (is_floating(dtype_of<T>)) {
+      write(static_cast<float>(x));
+    } else if constexpr (std::is_unsigned_v<T>) {
+      write(std::uint64_t{x});
+    } else {
+      write(std::int64_t{x});
+    }
+  }
+  std::string_view view() const { return {bytes_, static_cast<std::size_t>(end_ - bytes_)}; }
+
+ private:
+  template <class T>
+  void write(T x) {
+    end_ = std::to_chars(bytes_, bytes_ + sizeof bytes_, x).ptr;
+  }
+  char bytes_[32];
+  char* end_;
 };
 
 /// The string in quotes for a message, cut after 40 bytes.
@@ -242,8 +271,7 @@ struct kernel_of<ops::AsString> {
     for (std::int64_t i = 0; i < out->size(); ++i) {
       const T x = static_cast<const T*>(in->data)[i];
       if constexpr (!detail::is_complex_number<T> && !detail::is_string<T>) {
-        char room[number_text_size];
-        builder.append(text_of(in->dtype, number_from(x), room));
+        builder.append(strings::NumberText(x).view());
       }
       strings::outputs(*out)[i] = builder.end_string();
     }

@@ -22,7 +22,8 @@ struct kernel_of<ops::SearchSorted> {
     const T* const values = static_cast<const T*>(in[1].data);
     std::int32_t* const places = static_cast<std::int32_t*>(out->data);
     // Each step of a search waits for the one before, some 2 ns.
-    const std::int64_t cost = 200 * (1 + std::bit_width(static_cast<std::uint64_t>(n)));
+    const std::int64_t cost =
+        200 * (1 + static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(n))));
     parallel(call, out->size(), grain_of_cost(cost), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const T* const row = static_cast<const T*>(in->data) + i / each * n;
