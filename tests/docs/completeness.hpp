@@ -2,8 +2,9 @@
 #pragma once
 
 // What the library owes for each of its operations: a row in docs/operations/, a line in
-// docs/operations.md, tests of values, gradient and errors, and a place in the list of bodies that
-// nvcc compiles. `gaps` reads headers and tests as text and says what is missing.
+// docs/operations.md, tests of values, gradient and errors, tests that count the allocations of its
+// runs, and a place in the list of bodies that nvcc compiles. `gaps` reads headers and tests as
+// text and says what is missing.
 
 #include <algorithm>
 #include <cctype>
@@ -39,11 +40,14 @@ struct Sources {
   std::vector<const docs::Row*> rows;
   std::vector<File> headers;             ///< include/typeflow
   std::vector<File> tests;               ///< tests/unit
+  std::vector<File> test_headers;        ///< what they include of tests/unit and tests/support
   std::vector<File> refused;             ///< tests/compile_fail
   std::string table;                     ///< docs/operations.md
   std::vector<std::string_view> bodies;  ///< the operations in tests/static/bodies.hpp
   std::span<const Exception> internal_records;
   std::span<const Exception> other_functions;
+  std::span<const Exception>
+      uncounted;  ///< functions whose runs may allocate, or cannot be counted
 };
 
 /// Calls f with what follows each occurrence of `begin` in the text, up to `end`.
@@ -99,6 +103,28 @@ inline std::set<std::string> test_names(std::string_view test) {
   return names;
 }
 
+/// Whether a test's text counts the allocations of runs.
+inline bool counts_allocations(std::string_view text) {
+  for (const std::string_view check :
+       {"check_values<", "check_values(", "check_against_interpreter<", "check_allocations<",
+        "\"support/allocations.hpp\""}) {
+    if (text.find(check) != text.npos) return true;
+  }
+  return false;
+}
+/// Whether a test does so itself, or by a check of a header that it includes.
+inline bool counts_allocations(const File& test, std::span<const File> headers) {
+  if (counts_allocations(test.text)) return true;
+  return std::any_of(headers.begin(), headers.end(), [&](const File& header) {
+    const std::string_view path = header.path;
+    constexpr std::string_view root = "tests/";
+    return test.text.find("#include \"" + std::string(path.substr(root.size())) + '"') !=
+               std::string::npos &&
+           !path.ends_with("/check_kernels.hpp") && !path.ends_with("/check_values.hpp") &&
+           counts_allocations(header.text);
+  });
+}
+
 /// The messages that a program which must not compile asks for.
 inline std::vector<std::string> expected_messages(std::string_view program) {
   std::vector<std::string> messages;
@@ -127,7 +153,17 @@ inline std::vector<std::string> gaps(const Sources& in) {
     for (const std::string& name : function_names(header.text)) functions[name] = header.path;
   }
   std::set<std::string> tests;
-  for (const File& test : in.tests) tests.merge(test_names(test.text));
+  std::set<std::string> counted;  // functions
+  for (const File& test : in.tests) {
+    std::set<std::string> names = test_names(test.text);
+    if (counts_allocations(test, in.test_headers)) {
+      for (const std::string& name : names) {
+        each_between(", " + name.substr(0, name.find(": ")) + ", ", ", ", ", ",
+                     [&](std::string_view function) { counted.emplace(function); });
+      }
+    }
+    tests.merge(names);
+  }
   std::vector<std::string> messages;
   for (const File& program : in.refused) {
     for (std::string& message : expected_messages(program.text)) {
@@ -193,6 +229,20 @@ inline std::vector<std::string> gaps(const Sources& in) {
     if (std::any_of(rows.begin(), rows.end(),
                     [](const docs::Row* r) { return has_gradient(*r); })) {
       need_test("gradient");
+    }
+    const bool has_kernel = std::any_of(rows.begin(), rows.end(), [](const docs::Row* r) {
+      return std::any_of(r->records.begin(), r->records.end(), [](const docs::Record& record) {
+        const Kind kind = record.op->kind;
+        return kind == Kind::custom || kind == Kind::update || kind == Kind::contraction;
+      });
+    });
+    const bool excepted = std::any_of(in.uncounted.begin(), in.uncounted.end(),
+                                      [&](const Exception& e) { return e.name == function; });
+    const bool is_counted = counted.count(name) != 0;
+    if (has_kernel && !is_counted && !excepted) {
+      add("no test counts the allocations of its runs");
+    } else if (excepted && (is_counted || !has_kernel)) {
+      add("needs no exception, its runs are counted or it has no kernel");
     }
     const bool tested =
         tests.count(name + ": errors") != 0 ||

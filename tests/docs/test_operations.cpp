@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "completeness.hpp"
@@ -81,6 +83,17 @@ constexpr Exception other_functions[] = {
     {"total_loss", "sums up what the model collected: docs/losses.md"},
 };
 
+/// Functions that docs/guide.md lists, whose runs may allocate, and those whose runs nobody can
+/// repeat.
+constexpr Exception uncounted[] = {
+    {"host", "calls a function of the user's, which may allocate: docs/guide.md"},
+    {"regex_full_match", "makes a program of its pattern: docs/guide.md"},
+    {"regex_replace", "makes a program of its pattern: docs/guide.md"},
+    {"restore_tensor", "reads a file: docs/guide.md"},
+    {"restore_variable", "reads a file: docs/guide.md"},
+    {"save_variables", "writes a file: docs/guide.md"},
+};
+
 template <class... O>
 void add_names(std::vector<std::string_view>& names, bodies::List<O...>) {
   (names.push_back(O::name), ...);
@@ -109,10 +122,13 @@ Sources the_library() {
            header.path.starts_with("include/typeflow/rnn/");
   });
   in.tests = read_all("tests/unit", ".cpp");
+  in.test_headers = read_all("tests/unit", ".hpp");
+  std::ranges::move(read_all("tests/support", ".hpp"), std::back_inserter(in.test_headers));
   in.refused = read_all("tests/compile_fail", ".cpp");
   in.table = read(fs::path(TYPEFLOW_SOURCE_DIR) / "docs/operations.md");
   in.internal_records = internal_records;
   in.other_functions = other_functions;
+  in.uncounted = uncounted;
   return in;
 }
 
@@ -228,6 +244,37 @@ TEST_CASE("a missing test is a gap") {
   CHECK(text_of_gaps(in) == "swish: no TEST_CASE(\"swish: values\") in tests/unit\n");
   in.tests[0].text = without(tests, "TEST_CASE_TEMPLATE(\"swish: gradient\"");
   CHECK(text_of_gaps(in) == "swish: no TEST_CASE(\"swish: gradient\") in tests/unit\n");
+}
+
+TEST_CASE("an operation with a kernel whose allocations nobody counts is a gap") {
+  constexpr Row looked_up =
+      row<Lookup>("lookup", "lookup(x)", "(S) -> (S)", "x, found",
+                  {.types = "any", .gradient = Gradient::missing, .infallible = "never"});
+  constexpr std::string_view gap = "lookup: no test counts the allocations of its runs\n";
+  Sources in;
+  in.rows = {&looked_up};
+  in.headers = {{"front/lookup.hpp", R"(static constexpr std::string_view name = "Lookup";)"}};
+  in.tests = {{"test_lookup.cpp", "TEST_CASE(\"lookup: values\") {"}};
+  in.table = "| `lookup(x)` |";
+  CHECK(text_of_gaps(in) == gap);
+
+  in.test_headers = {{"tests/support/check_lookup.hpp", "test::check_values<Model>("},
+                     {"tests/support/check_values.hpp", "void check_values("}};
+  in.tests[0].text += "\n#include \"support/check_values.hpp\"\n";
+  CHECK(text_of_gaps(in) == gap);
+  Sources by_header = in;
+  by_header.tests[0].text += "\n#include \"support/check_lookup.hpp\"\n";
+  CHECK(text_of_gaps(by_header) == "");
+  Sources by_itself = in;
+  by_itself.tests[0].text += "test::check_against_interpreter<model>(3);";
+  CHECK(text_of_gaps(by_itself) == "");
+
+  constexpr Exception allocates[] = {{"lookup", "makes a table"}};
+  in.uncounted = allocates;
+  CHECK(text_of_gaps(in) == "");
+  by_itself.uncounted = allocates;
+  CHECK(text_of_gaps(by_itself) ==
+        "lookup: needs no exception, its runs are counted or it has no kernel\n");
 }
 
 TEST_CASE("an operation without gradient needs no test of it") {

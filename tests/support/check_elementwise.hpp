@@ -62,6 +62,8 @@ inline void check_result(const TestedModel& model, const std::string& name,
   const Outcome got = model.compiled(1)->run(feeds);
   REQUIRE(got.count(name) == 1);
   check_ulps(name, got.at(name), expected, ulps, absolute);
+  check_parts(model, feeds);
+  check_allocations(model, feeds);
 }
 template <auto Model>
 void check_result(const std::string& name, const tf::HostTensors& feeds,

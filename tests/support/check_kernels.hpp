@@ -24,6 +24,9 @@ namespace test {
 /// Values, effects' variables included, by name.
 using Outcome = std::map<std::string, tf::HostTensor>;
 
+/// The same as bytes: quicker to compare where only equality is asked for.
+using Bits = std::map<std::string, std::vector<std::byte>>;
+
 /// A tensor's elements as an array of its own type.
 std::vector<std::byte> to_bytes(const tf::HostTensor& tensor);
 tf::HostTensor from_bytes(tf::DType type, const tf::Dims& shape, const void* data);
@@ -48,7 +51,9 @@ class ProgramRuns {
 
   /// Runs every step; fetches every named value that has memory, and the variables afterwards.
   Outcome run(const tf::HostTensors& feeds);
-  /// Runs every step three times. How often the third time allocates.
+  Bits bits(const tf::HostTensors& feeds);
+  /// Runs every step three times, each time from the same values of variables. How often the third
+  /// time allocates.
   long allocations_of_third(const tf::HostTensors& feeds);
   tf::HostTensors values();
 
@@ -65,10 +70,22 @@ using KernelTarget = TYPEFLOW_TEST_TARGET;
 using KernelTarget = tf::CpuTarget<>;
 #endif
 
+/// A target whose kernels get another stream; null: their own.
+class OnStream {
+ public:
+  explicit OnStream(tf::Stream* stream) : stream_(stream) {}
+  tf::TargetView of(tf::TargetView target);
+
+ private:
+  tf::Stream* stream_;
+  tf::MachineDevice device_{};
+};
+
 /// The target comes into being before the program's engine, and ends after it.
 template <class Target>
 struct HoldsTarget {
   Target target;
+  OnStream on_stream;
 };
 
 template <auto Model, tf::Mode M = tf::training, class Target = KernelTarget>
@@ -76,9 +93,10 @@ struct Kernels : HoldsTarget<Target>, ProgramRuns {
   using Program = tf::ir::Lowering<Model, M | tf::detail::placing<Target>>;
   static_assert(Program::error.empty());
 
-  explicit Kernels(int thread_count = 1)
-      : HoldsTarget<Target>{Target(tf::TargetOptions{.threads = thread_count})},
-        ProgramRuns(Program::view, tf::detail::view_of<Program>(this->target), M) {
+  explicit Kernels(int thread_count = 1, tf::Stream* stream = nullptr)
+      : HoldsTarget<Target>{Target(tf::TargetOptions{.threads = thread_count}), OnStream(stream)},
+        ProgramRuns(Program::view, this->on_stream.of(tf::detail::view_of<Program>(this->target)),
+                    M) {
     if constexpr (tf::PrefersGpus<Target>) REQUIRE(is_tested<Program, Target>);
   }
 };
@@ -87,16 +105,20 @@ struct Kernels : HoldsTarget<Target>, ProgramRuns {
 struct TestedModel {
   void (*trace)(tf::Graph& graph);
   tf::Mode mode;
-  std::unique_ptr<ProgramRuns> (*compiled)(int threads);
+  std::unique_ptr<ProgramRuns> (*kernels)(int threads, tf::Stream* stream);
   const tf::ir::ProgramView* program;
   bool is_on_gpu;
+
+  std::unique_ptr<ProgramRuns> compiled(int threads) const { return kernels(threads, nullptr); }
+  /// The stream outlives it.
+  std::unique_ptr<ProgramRuns> compiled(tf::Stream& stream) const { return kernels(1, &stream); }
 };
 template <auto Model, tf::Mode M = tf::training>
 TestedModel tested() {
   using Compiled = Kernels<Model, M>;
   return {[](tf::Graph& graph) { Model(graph); }, M,
-          [](int threads) -> std::unique_ptr<ProgramRuns> {
-            return std::make_unique<Compiled>(threads);
+          [](int threads, tf::Stream* stream) -> std::unique_ptr<ProgramRuns> {
+            return std::make_unique<Compiled>(threads, stream);
           },
           &Compiled::Program::view, tf::PrefersGpus<KernelTarget>};
 }
@@ -106,9 +128,14 @@ void check_close(const std::string& name, const tf::HostTensor& a, const tf::Hos
                  double tolerance);
 void check_equal_bits(const std::string& name, const tf::HostTensor& a, const tf::HostTensor& b);
 void check_equal_bits(const Outcome& a, const Outcome& b);
+void check_equal_bits(const Bits& a, const Bits& b);
 
-/// Checks that a model's third run with the same feeds allocates nothing. LAPACK may allocate in
-/// each run (docs/guide.md).
+/// Checks that a model has the same bits however its loops are divided, and on two threads that
+/// share every loop.
+void check_parts(const TestedModel& model, const tf::HostTensors& feeds);
+
+/// Checks that a model's third run with the same feeds allocates nothing, with one thread and with
+/// two that share every loop.
 void check_allocations(const TestedModel& model, const tf::HostTensors& feeds);
 template <auto Model, tf::Mode M = tf::training>
 void check_allocations(const tf::HostTensors& feeds) {
@@ -130,11 +157,13 @@ void check_against_interpreter(std::int64_t batch, double tolerance = 2e-6, int 
   check_against_interpreter(tested<Model, M>(), batch, tolerance, threads);
 }
 
-/// Compares a model with one thread and with several: equal bits.
-void check_threads(const TestedModel& model, std::int64_t batch);
+/// Checks that a model has the same bits with 1, 2, 3 and 8 threads, and however its loops are
+/// divided (scattered_parts.hpp). Returns how many loops threads share.
+int check_threads(const TestedModel& model, const tf::HostTensors& feeds);
+int check_threads(const TestedModel& model, std::int64_t batch);
 template <auto Model>
-void check_threads(std::int64_t batch) {
-  check_threads(tested<Model>(), batch);
+int check_threads(std::int64_t batch) {
+  return check_threads(tested<Model>(), batch);
 }
 
 /// The same, and with the model unfused, which costs the compiler all its kernels again: for tests

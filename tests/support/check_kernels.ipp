@@ -7,6 +7,7 @@
 
 #include "support/allocations.hpp"
 #include "support/check_kernels.hpp"
+#include "support/scattered_parts.hpp"
 
 // In a program that compiles them itself, more than one file may.
 #ifndef TYPEFLOW_TEST_DEFINITION
@@ -111,25 +112,42 @@ struct Results {
   }
 };
 
+/// The elements of variables, but for strings.
+class Saved {
+ public:
+  explicit Saved(const tf::Variables& variables) {
+    for (const std::string& name : variables.names()) {
+      const auto* const entry = variables.find(name);
+      if (entry == nullptr || entry->dtype == tf::DType::string) continue;
+      bytes_.emplace_back(name, std::vector<std::byte>(entry->bytes.begin(), entry->bytes.end()));
+    }
+  }
+  void restore(tf::Variables& variables) const {
+    for (const auto& [name, bytes] : bytes_) {
+      variables.set_bytes(name, variables.dtype(name), tf::Dims(variables.dims(name)), bytes);
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::byte>>> bytes_;
+};
+
 TYPEFLOW_TEST_DEFINITION std::vector<tf::Id> all_steps(const tf::ir::ProgramView& program) {
   std::vector<tf::Id> steps;
   for (tf::Id s = 0; s < main_steps(program); ++s) steps.push_back(s);
   return steps;
 }
 
-/// Whether a graph has an operation of linear algebra that calls LAPACK.
-TYPEFLOW_TEST_DEFINITION bool may_allocate(const tf::ir::Graph& graph) {
-  for (const tf::ir::Node& node : graph.nodes) {
-    for (const std::string_view name :
-         {"Eigvals", "LogDeterminant", "Lu", "MatrixDeterminant", "MatrixInverse", "MatrixSolve",
-          "Qr", "SelfAdjointEig", "Svd"}) {
-      if (node.op->name == name) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace detail
+
+TYPEFLOW_TEST_DEFINITION tf::TargetView OnStream::of(tf::TargetView target) {
+  if (stream_ == nullptr) return target;
+  REQUIRE(target.devices.size() == 1);
+  device_ = target.devices[0];
+  device_.stream = stream_;
+  target.devices = {&device_, 1};
+  return target;
+}
 
 TYPEFLOW_TEST_DEFINITION ProgramRuns::ProgramRuns(const tf::ir::ProgramView& program,
                                                   const tf::TargetView& target, tf::Mode mode)
@@ -152,12 +170,31 @@ TYPEFLOW_TEST_DEFINITION Outcome ProgramRuns::run(const tf::HostTensors& feeds) 
   return out;
 }
 
+TYPEFLOW_TEST_DEFINITION Bits ProgramRuns::bits(const tf::HostTensors& feeds) {
+  const detail::Fed fed(program_, feeds);
+  tf::Engine::Run run(engine, fed.tensors);
+  detail::Results results(program_, run);
+  run.execute(detail::all_steps(program_), results.buffers, true);
+  Bits out;
+  for (detail::Results::Value& r : results.values) out[r.name] = std::move(r.bytes);
+  for (const tf::Variables* const store : {&variables, &states}) {
+    for (const std::string& name : store->names()) {
+      const auto* const entry = store->find(name);
+      if (entry == nullptr || entry->dtype == tf::DType::string) continue;
+      out[name].assign(entry->bytes.begin(), entry->bytes.end());
+    }
+  }
+  return out;
+}
+
 TYPEFLOW_TEST_DEFINITION long ProgramRuns::allocations_of_third(const tf::HostTensors& feeds) {
   const detail::Fed fed(program_, feeds);
   detail::Results results(program_, tf::Engine::Run(engine, fed.tensors));
   const std::vector<tf::Id> steps = detail::all_steps(program_);
+  const detail::Saved start(variables);
   long before = 0;
   for (int i = 0; i < 3; ++i) {
+    start.restore(variables);
     before = allocations;
     tf::Engine::Run run(engine, fed.tensors);
     run.execute(steps, results.buffers, true);
@@ -214,20 +251,39 @@ TYPEFLOW_TEST_DEFINITION void check_equal_bits(const Outcome& a, const Outcome& 
   for (const auto& [name, value] : a) check_equal_bits(name, value, b.at(name));
 }
 
+TYPEFLOW_TEST_DEFINITION void check_equal_bits(const Bits& a, const Bits& b) {
+  REQUIRE(a.size() == b.size());
+  for (const auto& [name, bytes] : a) {
+    INFO(name);
+    const std::vector<std::byte>& other = b.at(name);
+    REQUIRE(bytes.size() == other.size());
+    CHECK((bytes.empty() || std::memcmp(bytes.data(), other.data(), bytes.size()) == 0));
+  }
+}
+
+TYPEFLOW_TEST_DEFINITION void check_parts(const TestedModel& model, const tf::HostTensors& feeds) {
+  if (model.is_on_gpu) return;
+  const Bits expected = model.compiled(1)->bits(feeds);
+  {
+    INFO("scattered parts");
+    ScatteredParts parts;
+    check_equal_bits(expected, model.compiled(parts)->bits(feeds));
+  }
+  INFO("two threads");
+  TwoThreads threads;
+  check_equal_bits(expected, model.compiled(threads)->bits(feeds));
+}
+
 TYPEFLOW_TEST_DEFINITION void check_allocations(const TestedModel& model,
                                                 const tf::HostTensors& feeds) {
   if (model.is_on_gpu) return;
-  tf::Graph graph(model.mode);
-  model.trace(graph);
-  if (detail::may_allocate(tf::ir::records(graph))) return;
-  const std::unique_ptr<ProgramRuns> kernels = model.compiled(1);
-  long count = 0;
-  try {
-    count = kernels->allocations_of_third(feeds);
-  } catch (const tf::Error&) {
-    return;  // its own updates made its indices wrong after the first run
+  {
+    INFO("one thread");
+    CHECK(model.compiled(1)->allocations_of_third(feeds) == 0);
   }
-  CHECK(count == 0);
+  INFO("two threads");
+  TwoThreads threads;
+  CHECK(model.compiled(threads)->allocations_of_third(feeds) == 0);
 }
 
 TYPEFLOW_TEST_DEFINITION void check_against_interpreter(const TestedModel& model,
@@ -265,13 +321,29 @@ TYPEFLOW_TEST_DEFINITION void check_against_interpreter(const TestedModel& model
     ++compared;
   }
   CHECK(compared > 0);
-  if (threads == 1) check_allocations(model, feeds);
+  if (threads != 1) return;
+  check_parts(model, feeds);
+  check_allocations(model, feeds);
 }
 
-TYPEFLOW_TEST_DEFINITION void check_threads(const TestedModel& model, std::int64_t batch) {
+TYPEFLOW_TEST_DEFINITION int check_threads(const TestedModel& model, const tf::HostTensors& feeds) {
+  if (model.is_on_gpu) {
+    check_equal_bits(model.compiled(1)->run(feeds), model.compiled(3)->run(feeds));
+    return 0;
+  }
+  const Bits expected = model.compiled(1)->bits(feeds);
+  for (const int threads : {2, 3, 8}) {
+    INFO(threads, " threads");
+    check_equal_bits(expected, model.compiled(threads)->bits(feeds));
+  }
+  INFO("scattered parts");
+  ScatteredParts parts;
+  check_equal_bits(expected, model.compiled(parts)->bits(feeds));
+  return parts.shared;
+}
+TYPEFLOW_TEST_DEFINITION int check_threads(const TestedModel& model, std::int64_t batch) {
   INFO("batch ", batch);
-  const tf::HostTensors feeds = random_feeds(*model.program, batch, 5);
-  check_equal_bits(model.compiled(1)->run(feeds), model.compiled(3)->run(feeds));
+  return check_threads(model, random_feeds(*model.program, batch, 5));
 }
 
 TYPEFLOW_TEST_DEFINITION void check_bits(const TestedModel& fused, const TestedModel& unfused,

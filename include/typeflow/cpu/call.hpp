@@ -12,11 +12,18 @@
 #include "typeflow/core/dtype.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 
+/// How many grains a range has, at least, that a stream divides. Tests set it to 0: streams of
+/// theirs divide every range.
+#ifndef TYPEFLOW_SHARED_GRAINS
+#define TYPEFLOW_SHARED_GRAINS 2
+#endif
+
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 /// The stream of CPU kernels (null: one thread). Runs parts of a range, possibly at the same time.
-/// A part has at least `grain` elements. Only the grain decides the parts, never the number of
-/// threads.
+/// A part has at least `grain` elements, so a range of fewer than two grains is one part. Only the
+/// grain decides the parts, never the number of threads. No kernel's result depends on the parts:
+/// tests have streams with smaller ones, in other orders.
 class Executor : public Stream {
  public:
   using Task = void (*)(void* context, std::int64_t begin, std::int64_t end);
@@ -36,8 +43,19 @@ constexpr std::int64_t grain_of_cost(std::int64_t cost) {
   return std::max<std::int64_t>(1, cost_of_part / std::max<std::int64_t>(cost, 1));
 }
 
-/// The number of elements that is worth a part where they are only moved.
-inline constexpr std::int64_t chunk_size = 32768;
+/// The number of items that are worth a part if each reads and writes so many bytes.
+constexpr std::int64_t grain_of_bytes(std::int64_t bytes) { return grain_of_cost(bytes / 2); }
+
+/// The number of elements that is worth a part where they are moved one by one, for a cost of 12.
+inline constexpr std::int64_t chunk_size = cost_of_part / 12;
+
+/// The number of elements of T that are worth a part where rows are moved: as runs of bytes, or one
+/// by one. A row takes some 5 ns more.
+template <class T>
+constexpr std::int64_t grain_of_moves(std::int64_t length_of_row, bool as_runs) {
+  const std::int64_t cost = as_runs ? static_cast<std::int64_t>(sizeof(T)) : 12;
+  return grain_of_cost(cost + 500 / std::max<std::int64_t>(length_of_row, 1));
+}
 
 /// Equal pieces of a long row, but for whole cache lines.
 struct Pieces {
@@ -54,11 +72,11 @@ struct Pieces {
 }
 
 /// Calls f(begin, end) for parts of [0, count) of at least `grain` elements: once for all if there
-/// are fewer than two grains.
+/// are fewer than two grains. f's results must not depend on the parts.
 template <class F>
 void parallel(const KernelCall& call, std::int64_t count, std::int64_t grain, F&& f) {
   if (count <= 0) return;
-  if (call.stream == nullptr || count < 2 * grain) {
+  if (call.stream == nullptr || count < TYPEFLOW_SHARED_GRAINS * grain) {
     f(std::int64_t{0}, count);
     return;
   }

@@ -167,7 +167,8 @@ class StridedCopy {
   template <class A, class T>
   void copy_rows(const KernelCall& call, const T* in, T* out, bool streams) const {
     const Axis& inner = axes_[rank_ - 1];
-    parallel(call, size_, chunk_size, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t grain = grain_of_moves<T>(inner.extent, inner.from == 1 && inner.to == 1);
+    parallel(call, size_, grain, [&](std::int64_t begin, std::int64_t end) {
       AxesPosition at(axes_, rank_ - 1, begin / inner.extent);
       std::int64_t first = begin % inner.extent;
       for (std::int64_t left = end - begin; left > 0; at.advance(), first = 0) {

@@ -31,12 +31,21 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::Lu> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return lapack::scratch_of<Memory>(*in);
+  }
+
   template <class A>
   static void run(const ops::Lu&, const Tensor* in, const Tensor* out, const KernelCall& call) {
     lapack::visit(*in, [&](auto zero) { factor<decltype(zero)>(*in, out, call); });
   }
 
  private:
+  struct Memory {
+    Memory(lapack::Scratch& scratch, int n, int) : pivots(scratch.take<int>(n)) {}
+    int* pivots;
+  };
+
   template <class T>
   static void factor(const Tensor& in, const Tensor* out, const KernelCall& call) {
     const lapack::Matrices<const T> a(in);
@@ -45,8 +54,7 @@ struct kernel_of<ops::Lu> {
     std::int32_t* const p = static_cast<std::int32_t*>(out[2].data);
     if (a.size() == 0) return;
     const int n = lapack::to_int(a.rows);
-    lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
-      auto pivots = lapack::buffer<int>(n);
+    const auto part = [&](std::int64_t begin, std::int64_t end, const Memory& memory) {
       for (std::int64_t m = begin; m < end; ++m) {
         std::int32_t* const order = p + m * n;
         std::iota(order, order + n, 0);
@@ -58,11 +66,9 @@ struct kernel_of<ops::Lu> {
         int info = 0;  // above 0 if U has a zero on its diagonal; not a mistake
         std::copy_n(a[m], a.size(), u[m]);
         lapack::transpose_square(u[m], n);
-        lapack::getrf(&n, &n, u[m], &n, pivots.data(), &info);
+        lapack::getrf(&n, &n, u[m], &n, memory.pivots, &info);
         lapack::transpose_square(u[m], n);
-        for (int k = 0; k < n; ++k) {
-          std::swap(order[k], order[pivots[static_cast<std::size_t>(k)] - 1]);  // from 1
-        }
+        for (int k = 0; k < n; ++k) std::swap(order[k], order[memory.pivots[k] - 1]);  // from 1
         for (std::int64_t i = 0; i < n; ++i) {
           T* const lower = l[m] + i * n;
           T* const upper = u[m] + i * n;
@@ -72,18 +78,45 @@ struct kernel_of<ops::Lu> {
           std::fill_n(upper, i, T(0));
         }
       }
-    });
+    };
+    lapack::parts_with_scratch<Memory>(call, a, n, part);
   }
 };
 
 template <>
 struct kernel_of<ops::Qr> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return lapack::workspace_of<Memory>(*in);
+  }
+
   template <class A>
   static void run(const ops::Qr&, const Tensor* in, const Tensor* out, const KernelCall& call) {
     lapack::visit(*in, [&](auto zero) { factor<decltype(zero)>(*in, out, call); });
   }
 
  private:
+  template <class T>
+  struct Memory {
+    Memory(lapack::Scratch& scratch, int rows, int columns) {
+      const int p = std::min(rows, columns);
+      copy = scratch.take<T>(std::int64_t{rows} * columns);
+      tau = scratch.take<T>(p);
+      int info = 0;
+      T size{};
+      T other{};
+      const int ask = -1;
+      T* const none = nullptr;
+      lapack::gelqf(&columns, &rows, none, &columns, none, &size, &ask, &info);
+      lapack::orglq(&p, &rows, &p, none, &columns, none, &other, &ask, &info);
+      lwork = lapack::length_of_work(std::max(size, other));
+      work = scratch.take<T>(lwork);
+    }
+    T* copy;
+    T* tau;
+    T* work;
+    int lwork;
+  };
+
   /// gelqf sees A^T = R^T Q^T: its L and Q are the row-major R and Q.
   template <class T>
   static void factor(const Tensor& in, const Tensor* out, const KernelCall& call) {
@@ -94,40 +127,35 @@ struct kernel_of<ops::Qr> {
     const int m = lapack::to_int(a.rows);
     const int n = lapack::to_int(a.columns);
     const int p = std::min(m, n);
-    lapack::parts_of(call, a.count, 2 * std::max(m, n), [&](std::int64_t begin, std::int64_t end) {
-      auto copy = lapack::buffer<T>(a.size());
-      auto tau = lapack::buffer<T>(p);
-      int info = 0;
-      T size{};
-      T other{};
-      const int ask = -1;
-      lapack::gelqf(&n, &m, copy.data(), &n, tau.data(), &size, &ask, &info);
-      lapack::orglq(&p, &m, &p, copy.data(), &n, tau.data(), &other, &ask, &info);
-      auto work = lapack::workspace(std::max(size, other));
-      const int lwork = static_cast<int>(work.size());
+    const auto part = [&](std::int64_t begin, std::int64_t end, const Memory<T>& memory) {
+      const auto [copy, tau, work, lwork] = memory;
       for (std::int64_t i = begin; i < end; ++i) {
         if (!lapack::is_finite(a[i], a.size())) {
           lapack::fill_with_nan(q[i], q.size());
           lapack::fill_with_nan(r[i], r.size());
           continue;
         }
-        std::copy_n(a[i], a.size(), copy.data());
-        lapack::gelqf(&n, &m, copy.data(), &n, tau.data(), work.data(), &lwork, &info);
+        int info = 0;
+        std::copy_n(a[i], a.size(), copy);
+        lapack::gelqf(&n, &m, copy, &n, tau, work, &lwork, &info);
         for (std::int64_t k = 0; k < p; ++k) {
           std::fill_n(r[i] + k * n, k, T(0));
-          std::copy_n(copy.data() + k * n + k, n - k, r[i] + k * n + k);
+          std::copy_n(copy + k * n + k, n - k, r[i] + k * n + k);
         }
-        lapack::orglq(&p, &m, &p, copy.data(), &n, tau.data(), work.data(), &lwork, &info);
-        for (std::int64_t row = 0; row < m; ++row) {
-          std::copy_n(copy.data() + row * n, p, q[i] + row * p);
-        }
+        lapack::orglq(&p, &m, &p, copy, &n, tau, work, &lwork, &info);
+        for (std::int64_t row = 0; row < m; ++row) std::copy_n(copy + row * n, p, q[i] + row * p);
       }
-    });
+    };
+    lapack::parts_with_scratch<Memory<T>>(call, a, 2 * std::max(m, n), part);
   }
 };
 
 template <>
 struct kernel_of<ops::Eigvals> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return lapack::workspace_of<Memory>(*in);
+  }
+
   template <class A>
   static void run(const ops::Eigvals&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -135,6 +163,34 @@ struct kernel_of<ops::Eigvals> {
   }
 
  private:
+  template <class T>
+  struct Memory {
+    Memory(lapack::Scratch& scratch, int order, int)
+        : n(order),
+          copy(scratch.take<T>(std::int64_t{n} * n)),
+          re(scratch.take<T>(n)),
+          im(scratch.take<T>(n)) {
+      T size{};
+      solve(&size, -1);
+      lwork = lapack::length_of_work(size);
+      work = scratch.take<T>(lwork);
+    }
+    /// The eigenvalues of the copy; not 0 if they are not found.
+    int solve(T* memory, int length) const {
+      const int one = 1;
+      int info = 0;
+      lapack::geev("N", "N", &n, copy, &n, re, im, nullptr, &one, nullptr, &one, memory, &length,
+                   &info, 1, 1);
+      return info;
+    }
+    int n;
+    T* copy;
+    T* re;
+    T* im;
+    T* work;
+    int lwork;
+  };
+
   /// A^T has the same eigenvalues.
   template <class T>
   static void find(const Tensor& in, const Tensor& out, const KernelCall& call) {
@@ -143,34 +199,19 @@ struct kernel_of<ops::Eigvals> {
     if (a.size() == 0) return;
     const int n = lapack::to_int(a.rows);
     lapack::FirstFailure failure;
-    lapack::parts_of(call, a.count, 3 * n, [&](std::int64_t begin, std::int64_t end) {
-      auto copy = lapack::buffer<T>(a.size());
-      auto re = lapack::buffer<T>(n);
-      auto im = lapack::buffer<T>(n);
-      int info = 0;
-      const auto solve = [&](T* work, int lwork) {
-        const int one = 1;
-        lapack::geev("N", "N", &n, copy.data(), &n, re.data(), im.data(), nullptr, &one, nullptr,
-                     &one, work, &lwork, &info, 1, 1);
-      };
-      T size{};
-      solve(&size, -1);
-      auto work = lapack::workspace(size);
+    const auto part = [&](std::int64_t begin, std::int64_t end, const Memory<T>& memory) {
       for (std::int64_t i = begin; i < end; ++i) {
         if (lapack::is_finite(a[i], a.size())) {
-          std::copy_n(a[i], a.size(), copy.data());
-          solve(work.data(), static_cast<int>(work.size()));
-          if (info != 0) failure.at(i);
+          std::copy_n(a[i], a.size(), memory.copy);
+          if (memory.solve(memory.work, memory.lwork) != 0) failure.at(i);
         } else {
-          lapack::fill_with_nan(re.data(), n);
-          std::fill_n(im.data(), n, T(0));
+          lapack::fill_with_nan(memory.re, n);
+          std::fill_n(memory.im, n, T(0));
         }
-        for (std::int64_t k = 0; k < n; ++k) {
-          const auto at = static_cast<std::size_t>(k);
-          y[i * n + k] = {re[at], im[at]};
-        }
+        for (std::int64_t k = 0; k < n; ++k) y[i * n + k] = {memory.re[k], memory.im[k]};
       }
-    });
+    };
+    lapack::parts_with_scratch<Memory<T>>(call, a, 3 * n, part);
     failure.report(call);
   }
 };

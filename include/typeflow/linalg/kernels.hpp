@@ -8,15 +8,15 @@
 // difference. For symmetric matrices only the name of the triangle changes. A system A X = B is
 // solved as X^T A^T = B^T: triangular solves from the right, in the result's own memory.
 //
-// Each kernel is a loop over Matrices around one or two calls of LAPACK. The kernels of lu, qr and
-// eigvals are in factor_kernels.hpp.
+// Each kernel is a loop over Matrices around one or two calls of LAPACK. Copies of a matrix and the
+// routines' workspaces are in the run's workspace. The kernels of lu, qr and eigvals are in
+// factor_kernels.hpp.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 #include "typeflow/linalg/cholesky.hpp"
 #include "typeflow/linalg/eig.hpp"
@@ -27,32 +27,40 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::lapack {
 
+/// Pivots, and a copy of a matrix.
+template <class T>
+struct FactorMemory {
+  FactorMemory(Scratch& scratch, int n, int)
+      : pivots(scratch.take<int>(n)), lu(scratch.take<T>(std::int64_t{n} * n)) {}
+  int* pivots;
+  T* lu;
+};
+
 /// Calls f(number, determinant) for each matrix.
 template <class T, class F>
 void each_determinant(const Tensor& in, const KernelCall& call, const F& f) {
   const Matrices<const T> a(in);
   const int n = to_int(a.rows);
-  parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
-    auto pivots = buffer<int>(n);
-    auto lu = buffer<T>(a.size());
+  const auto part = [&](std::int64_t begin, std::int64_t end, const FactorMemory<T>& memory) {
+    const auto [pivots, lu] = memory;
     for (std::int64_t i = begin; i < end; ++i) {
       linalg::ScaledProduct product;
       if (has_nan(a[i], a.size())) {
         product = linalg::ScaledProduct(linalg::not_a_number);
       } else if (n > 0) {
         int info = 0;
-        std::copy_n(a[i], a.size(), lu.data());
-        getrf(&n, &n, lu.data(), &n, pivots.data(), &info);
-        for (int k = 0; k < n; ++k) {
-          const auto at = static_cast<std::size_t>(k);
-          const double pivot = static_cast<double>(lu[at * static_cast<std::size_t>(n + 1)]);
-          product.multiply(pivots[at] == k + 1 ? pivot : -pivot);  // pivots count from 1
+        std::copy_n(a[i], a.size(), lu);
+        getrf(&n, &n, lu, &n, pivots, &info);
+        for (std::int64_t k = 0; k < n; ++k) {
+          const double pivot = static_cast<double>(lu[k * (n + 1)]);
+          product.multiply(pivots[k] == k + 1 ? pivot : -pivot);  // pivots count from 1
         }
         if (info > 0) product = linalg::ScaledProduct(0);
       }
       f(i, product);
     }
-  });
+  };
+  parts_with_scratch<FactorMemory<T>>(call, a, n, part);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::lapack
@@ -61,6 +69,10 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::MatrixInverse> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return lapack::workspace_of<Memory>(*in);
+  }
+
   template <class A>
   static void run(const ops::MatrixInverse&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -69,37 +81,52 @@ struct kernel_of<ops::MatrixInverse> {
 
  private:
   template <class T>
+  struct Memory {
+    Memory(lapack::Scratch& scratch, int n, int) : pivots(scratch.take<int>(n)) {
+      int info = 0;
+      T size{};
+      const int ask = -1;
+      lapack::getri(&n, static_cast<T*>(nullptr), &n, nullptr, &size, &ask, &info);
+      lwork = lapack::length_of_work(size);
+      work = scratch.take<T>(lwork);
+    }
+    int* pivots;
+    T* work;
+    int lwork;
+  };
+
+  template <class T>
   static void invert(const Tensor& in, const Tensor& out, const KernelCall& call) {
     const lapack::Matrices<const T> a(in);
     const lapack::Matrices<T> y(out);
     if (a.size() == 0) return;
     const int n = lapack::to_int(a.rows);
     lapack::FirstFailure singular;
-    lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
-      auto pivots = lapack::buffer<int>(n);
-      int info = 0;
-      T size{};
-      const int ask = -1;
-      lapack::getri(&n, y.data, &n, pivots.data(), &size, &ask, &info);
-      auto work = lapack::workspace(size);
-      const int lwork = static_cast<int>(work.size());
+    const auto part = [&](std::int64_t begin, std::int64_t end, const Memory<T>& memory) {
+      const auto [pivots, work, lwork] = memory;
       for (std::int64_t i = begin; i < end; ++i) {
         if (lapack::has_nan(a[i], a.size())) {
           std::fill_n(y[i], y.size(), std::numeric_limits<T>::quiet_NaN());
           continue;
         }
         std::copy_n(a[i], a.size(), y[i]);
-        lapack::getrf(&n, &n, y[i], &n, pivots.data(), &info);
-        if (info == 0) lapack::getri(&n, y[i], &n, pivots.data(), work.data(), &lwork, &info);
+        int info = 0;
+        lapack::getrf(&n, &n, y[i], &n, pivots, &info);
+        if (info == 0) lapack::getri(&n, y[i], &n, pivots, work, &lwork, &info);
         if (info != 0) singular.at(i);
       }
-    });
+    };
+    lapack::parts_with_scratch<Memory<T>>(call, a, n, part);
     singular.report(call);
   }
 };
 
 template <>
 struct kernel_of<ops::MatrixDeterminant> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return lapack::workspace_of<lapack::FactorMemory>(*in);
+  }
+
   template <class A>
   static void run(const ops::MatrixDeterminant&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -115,6 +142,10 @@ struct kernel_of<ops::MatrixDeterminant> {
 
 template <>
 struct kernel_of<ops::LogDeterminant> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return lapack::workspace_of<lapack::FactorMemory>(*in);
+  }
+
   template <class A>
   static void run(const ops::LogDeterminant&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -132,6 +163,10 @@ struct kernel_of<ops::LogDeterminant> {
 
 template <>
 struct kernel_of<ops::MatrixSolve> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return lapack::workspace_of<lapack::FactorMemory>(*in);
+  }
+
   template <class A>
   static void run(const ops::MatrixSolve& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -154,11 +189,12 @@ struct kernel_of<ops::MatrixSolve> {
     if (x.size() == 0) return;
     const int n = lapack::to_int(a.rows);
     lapack::FirstFailure singular;
-    lapack::parts_of(call, a.count, n, [&](std::int64_t begin, std::int64_t end) {
-      auto pivots = lapack::buffer<int>(n);
-      auto lu = lapack::buffer<T>(a.size());
+    using Memory = lapack::FactorMemory<T>;
+    const auto part = [&](std::int64_t begin, std::int64_t end, const Memory& memory) {
+      int* const pivots = memory.pivots;
+      T* const lu = memory.lu;
       const auto exchange = [&](T* y, int k) {
-        const int other = pivots[static_cast<std::size_t>(k)] - 1;  // they count from 1
+        const int other = pivots[k] - 1;  // they count from 1
         if (other != k)
           std::swap_ranges(y + k * x.columns, y + (k + 1) * x.columns, y + other * x.columns);
       };
@@ -169,8 +205,8 @@ struct kernel_of<ops::MatrixSolve> {
           continue;
         }
         int info = 0;
-        std::copy_n(a[i], a.size(), lu.data());
-        lapack::getrf(&n, &n, lu.data(), &n, pivots.data(), &info);
+        std::copy_n(a[i], a.size(), lu);
+        lapack::getrf(&n, &n, lu, &n, pivots, &info);
         if (info != 0) {
           singular.at(i);
           continue;
@@ -178,15 +214,16 @@ struct kernel_of<ops::MatrixSolve> {
         std::copy_n(b[i], b.size(), y);
         if (transposed) {
           for (int k = 0; k < n; ++k) exchange(y, k);
-          lapack::solve_from_right('L', true, true, x.columns, n, lu.data(), y);
-          lapack::solve_from_right('U', true, false, x.columns, n, lu.data(), y);
+          lapack::solve_from_right('L', true, true, x.columns, n, lu, y);
+          lapack::solve_from_right('U', true, false, x.columns, n, lu, y);
         } else {
-          lapack::solve_from_right('U', false, false, x.columns, n, lu.data(), y);
-          lapack::solve_from_right('L', false, true, x.columns, n, lu.data(), y);
+          lapack::solve_from_right('U', false, false, x.columns, n, lu, y);
+          lapack::solve_from_right('L', false, true, x.columns, n, lu, y);
           for (int k = n - 1; k >= 0; --k) exchange(y, k);
         }
       }
-    });
+    };
+    lapack::parts_with_scratch<Memory>(call, a, n, part);
     singular.report(call);
   }
 };
@@ -259,6 +296,10 @@ struct kernel_of<ops::Cholesky> {
 
 template <>
 struct kernel_of<ops::SelfAdjointEig> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return lapack::workspace_of<Memory>(*in);
+  }
+
   template <class A>
   static void run(const ops::SelfAdjointEig&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
@@ -266,6 +307,24 @@ struct kernel_of<ops::SelfAdjointEig> {
   }
 
  private:
+  template <class T>
+  struct Memory {
+    Memory(lapack::Scratch& scratch, int n, int) {
+      int info = 0;
+      T size{};
+      const int ask = -1;
+      T* const none = nullptr;
+      lapack::syevd("V", "U", &n, none, &n, none, &size, &ask, &integers, &ask, &info, 1, 1);
+      lwork = lapack::length_of_work(size);
+      work = scratch.take<T>(lwork);
+      integer_work = scratch.take<int>(integers);
+    }
+    T* work;
+    int* integer_work;
+    int lwork;
+    int integers = 0;
+  };
+
   template <class T>
   static void decompose(const Tensor& in, const Tensor& values, const Tensor& vectors,
                         const KernelCall& call) {
@@ -275,15 +334,8 @@ struct kernel_of<ops::SelfAdjointEig> {
     if (a.size() == 0) return;
     const int n = lapack::to_int(a.rows);
     lapack::FirstFailure failure;
-    lapack::parts_of(call, a.count, 9 * n, [&](std::int64_t begin, std::int64_t end) {
-      int info = 0;
-      T size{};
-      int integers = 0;
-      const int ask = -1;
-      lapack::syevd("V", "U", &n, v.data, &n, w, &size, &ask, &integers, &ask, &info, 1, 1);
-      auto work = lapack::workspace(size);
-      auto integer_work = lapack::buffer<int>(integers);
-      const int lwork = static_cast<int>(work.size());
+    const auto part = [&](std::int64_t begin, std::int64_t end, const Memory<T>& memory) {
+      const auto [work, integer_work, lwork, integers] = memory;
       for (std::int64_t i = begin; i < end; ++i) {
         bool finite = true;
         for (std::int64_t row = 0; row < n; ++row) {
@@ -297,24 +349,54 @@ struct kernel_of<ops::SelfAdjointEig> {
           std::fill_n(w + i * n, n, std::numeric_limits<T>::quiet_NaN());
           continue;
         }
-        lapack::syevd("V", "U", &n, v[i], &n, w + i * n, work.data(), &lwork, integer_work.data(),
-                      &integers, &info, 1, 1);
+        int info = 0;
+        lapack::syevd("V", "U", &n, v[i], &n, w + i * n, work, &lwork, integer_work, &integers,
+                      &info, 1, 1);
         if (info != 0) failure.at(i);
         lapack::transpose_square(v[i], n);
       }
-    });
+    };
+    lapack::parts_with_scratch<Memory<T>>(call, a, 9 * n, part);
     failure.report(call);
   }
 };
 
 template <>
 struct kernel_of<ops::Svd> {
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    return lapack::workspace_of<Memory>(*in);
+  }
+
   template <class A>
   static void run(const ops::Svd&, const Tensor* in, const Tensor* out, const KernelCall& call) {
     lapack::visit(*in, [&](auto zero) { decompose<decltype(zero)>(*in, out, call); });
   }
 
  private:
+  template <class T>
+  struct Memory {
+    Memory(lapack::Scratch& scratch, int rows, int columns) {
+      const std::int64_t p = std::min(rows, columns);
+      copy = scratch.take<T>(std::int64_t{rows} * columns);
+      vt = scratch.take<T>(columns * p);
+      integers = scratch.take<int>(8 * p);
+      const int least = static_cast<int>(p);
+      int info = 0;
+      T size{};
+      const int ask = -1;
+      T* const none = nullptr;
+      lapack::gesdd("S", &columns, &rows, none, &columns, none, none, &columns, none, &least, &size,
+                    &ask, nullptr, &info, 1);
+      lwork = lapack::length_of_work(size);
+      work = scratch.take<T>(lwork);
+    }
+    T* copy;
+    T* vt;
+    int* integers;
+    T* work;
+    int lwork;
+  };
+
   /// gesdd sees A^T = V diag(s) U^T. Its third result, the column-major U^T, is the row-major U;
   /// its first is the row-major V^T.
   template <class T>
@@ -328,17 +410,8 @@ struct kernel_of<ops::Svd> {
     const int n = lapack::to_int(a.rows);
     const int p = std::min(m, n);
     lapack::FirstFailure failure;
-    lapack::parts_of(call, a.count, 3 * std::max(m, n), [&](std::int64_t begin, std::int64_t end) {
-      auto copy = lapack::buffer<T>(a.size());
-      auto vt = lapack::buffer<T>(v.size());
-      auto integers = lapack::buffer<int>(8 * p);
-      int info = 0;
-      T size{};
-      const int ask = -1;
-      lapack::gesdd("S", &m, &n, copy.data(), &m, s, vt.data(), &m, u.data, &p, &size, &ask,
-                    integers.data(), &info, 1);
-      auto work = lapack::workspace(size);
-      const int lwork = static_cast<int>(work.size());
+    const auto part = [&](std::int64_t begin, std::int64_t end, const Memory<T>& memory) {
+      const auto [copy, vt, integers, work, lwork] = memory;
       for (std::int64_t i = begin; i < end; ++i) {
         if (!std::all_of(a[i], a[i] + a.size(), [](T e) { return std::isfinite(e); })) {
           constexpr T nan = std::numeric_limits<T>::quiet_NaN();
@@ -347,17 +420,19 @@ struct kernel_of<ops::Svd> {
           std::fill_n(v[i], v.size(), nan);
           continue;
         }
-        std::copy_n(a[i], a.size(), copy.data());
-        lapack::gesdd("S", &m, &n, copy.data(), &m, s + i * p, vt.data(), &m, u[i], &p, work.data(),
-                      &lwork, integers.data(), &info, 1);
+        std::copy_n(a[i], a.size(), copy);
+        int info = 0;
+        lapack::gesdd("S", &m, &n, copy, &m, s + i * p, vt, &m, u[i], &p, work, &lwork, integers,
+                      &info, 1);
         if (info != 0) failure.at(i);
         for (std::int64_t row = 0; row < m; ++row) {
           for (std::int64_t k = 0; k < p; ++k) {
-            v[i][row * p + k] = vt[static_cast<std::size_t>(k * m + row)];
+            v[i][row * p + k] = vt[k * m + row];
           }
         }
       }
-    });
+    };
+    lapack::parts_with_scratch<Memory<T>>(call, a, 3 * std::max(m, n), part);
     failure.report(call);
   }
 };

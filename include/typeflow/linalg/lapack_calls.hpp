@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Common parts of the kernels that call LAPACK: the element type, workspaces, the matrices of a
-// tensor, their distribution over threads, and the first matrix that failed.
+// Common parts of the kernels that call LAPACK: the element type, the matrices of a tensor, their
+// distribution over threads, scratch memory, and the first matrix that failed.
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "typeflow/cpu/call.hpp"
 #include "typeflow/linalg/lapack.hpp"
@@ -29,14 +29,29 @@ void visit(const Tensor& x, const F& f) {
   }
 }
 
+/// Hands out scratch memory. Without memory it only counts the bytes.
+class Scratch {
+ public:
+  explicit Scratch(void* memory = nullptr) : memory_(static_cast<std::byte*>(memory)) {}
+
+  /// Room for `size` numbers; null without memory.
+  template <class T>
+  T* take(std::int64_t size) {
+    const std::int64_t first = bytes_;
+    bytes_ = checked_sum(first, checked_product(size, sizeof(T)) + 63) / 64 * 64;
+    return memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + first);
+  }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* memory_;
+  std::int64_t bytes_ = 0;
+};
+
+/// The `lwork` of a routine that returned it as a T, which may have rounded it down.
 template <class T>
-std::vector<T> buffer(std::int64_t size) {
-  return std::vector<T>(static_cast<std::size_t>(std::max<std::int64_t>(size, 1)), T{});
-}
-/// A workspace of the size that a routine returned as a T, which may have rounded it down.
-template <class T>
-std::vector<T> workspace(T size) {
-  return buffer<T>(
+int length_of_work(T size) {
+  return to_int(
       static_cast<std::int64_t>(std::nextafter(size, std::numeric_limits<T>::infinity())) + 1);
 }
 
@@ -78,12 +93,58 @@ class FirstFailure {
   std::atomic<std::int64_t> first_{none_};
 };
 
+/// What a matrix costs (cpu_kernels::cost_of_part) that takes about n^3 operations: some 8 of them
+/// in a nanosecond, and 0.5 us for the calls.
+inline std::int64_t cost_of_matrix(std::int64_t n) {
+  n = std::min<std::int64_t>(n, 1 << 16);  // n^3 does not overflow
+  return 12 * n * n * n + 50000;
+}
 /// f(begin, end) for parts of `count` matrices; computing one takes about n^3 operations.
 template <class F>
 void parts_of(const KernelCall& call, std::int64_t count, std::int64_t n, F&& f) {
-  constexpr std::int64_t part = 1 << 17;  // operations that are worth starting a thread for
-  cpu_kernels::parallel(call, count,
-                        std::max<std::int64_t>(1, part / std::max<std::int64_t>(1, n * n * n)), f);
+  cpu_kernels::parallel(call, count, cpu_kernels::grain_of_cost(cost_of_matrix(n)), f);
+}
+
+/// Matrices whose parts each have so many bytes of scratch memory are shared out to so many parts:
+/// 16, or 4 or more if those would need more than 256 MiB.
+inline std::int64_t scratch_parts(std::int64_t count, std::int64_t bytes) {
+  constexpr std::int64_t most = std::int64_t{256} << 20;
+  return std::min(count, std::clamp<std::int64_t>(most / std::max<std::int64_t>(bytes, 1), 4, 16));
+}
+/// The workspace of a kernel whose parts each have a Memory for matrices of this shape: a struct
+/// with a constructor from (Scratch&, int rows, int columns).
+template <class Memory>
+std::int64_t scratch_of(const Tensor& x) {
+  const Matrices<std::byte> a(x);
+  if (a.count == 0 || a.size() == 0) return 0;
+  Scratch scratch;
+  Memory(scratch, to_int(a.rows), to_int(a.columns));
+  return checked_product(scratch_parts(a.count, scratch.bytes()), scratch.bytes());
+}
+/// The same for a Memory<T> of the tensor's element type.
+template <template <class> class Memory>
+std::int64_t workspace_of(const Tensor& x) {
+  std::int64_t bytes = 0;
+  visit(x, [&](auto zero) { bytes = scratch_of<Memory<decltype(zero)>>(x); });
+  return bytes;
+}
+/// f(begin, end, memory) for parts of a tensor's matrices; computing one takes about n^3
+/// operations.
+template <class Memory, class T, class F>
+void parts_with_scratch(const KernelCall& call, const Matrices<T>& a, std::int64_t n, const F& f) {
+  const int rows = to_int(a.rows);
+  const int columns = to_int(a.columns);
+  Scratch of_part;
+  Memory(of_part, rows, columns);
+  const std::int64_t parts = scratch_parts(a.count, of_part.bytes());
+  if (parts == 0) return;
+  auto* const memory = static_cast<std::byte*>(call.workspace);
+  const std::int64_t grain =
+      cpu_kernels::grain_of_cost(cost_of_matrix(n) * ((a.count + parts - 1) / parts));
+  cpu_kernels::parallel(call, parts, grain, [&](std::int64_t begin, std::int64_t end) {
+    Scratch scratch(memory + begin * of_part.bytes());
+    f(a.count * begin / parts, a.count * end / parts, Memory(scratch, rows, columns));
+  });
 }
 
 template <class T>

@@ -32,12 +32,14 @@ inline std::int64_t parts_of(std::int64_t size) { return std::min<std::int64_t>(
 inline std::int64_t workspace_of(std::int64_t size, std::int64_t numbers) {
   return checked_product(8 * parts_of(size), numbers);
 }
-/// Calls f(b, memory of b's part) for all sequences.
+/// Calls f(b, memory of b's part) for all sequences, each of which has this cost (cost_of_part).
 template <class F>
-void each_part(const KernelCall& call, std::int64_t size, std::int64_t numbers, const F& f) {
+void each_part(const KernelCall& call, std::int64_t size, std::int64_t numbers, std::int64_t cost,
+               const F& f) {
   const std::int64_t parts = parts_of(size);
   if (parts == 0) return;
-  parallel(call, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t grain = grain_of_cost(cost * ((size + parts - 1) / parts));
+  parallel(call, parts, grain, [&](std::int64_t begin, std::int64_t end) {
     void* const memory = static_cast<double*>(call.workspace) + begin * numbers;
     for (std::int64_t b = size * begin / parts; b < size * end / parts; ++b) f(b, memory);
   });
@@ -49,7 +51,9 @@ void each_sequence(const ctc::Batch& batch, const ctc::Rules& rules, bool gradie
   const Failure wrong = batch.check(rules);
   if (wrong.what != 0) return call.fail(wrong);
   const auto* const data = static_cast<const T*>(logits.data);
-  each_part(call, batch.size, batch.memory(gradient), [&](std::int64_t b, void* memory) {
+  // At each step an exponential of each class, and some of each label: about 10 ns each.
+  const std::int64_t cost = batch.time * (batch.classes + 4 * batch.most_labels) * 1000;
+  each_part(call, batch.size, batch.memory(gradient), cost, [&](std::int64_t b, void* memory) {
     const auto logit = [&, b](std::size_t t, std::int64_t k) {
       const std::int64_t row = static_cast<std::int64_t>(t) * batch.size + b;
       return static_cast<double>(data[row * batch.classes + k]);
@@ -153,7 +157,8 @@ struct kernel_of<ops::CtcBeamSearch> {
         ops::CtcBeamSearch::find_wrong([&](std::int64_t b) { return lengths[b]; }, size, time);
     if (wrong.what != 0) return call.fail(wrong);
     std::fill_n(labels, out[0].size(), -1);
-    sequences::each_part(call, size, numbers(in), [&](std::int64_t b, void* memory) {
+    const std::int64_t cost = time * in[2].extents[0] * classes * 500;  // 5 ns for each extension
+    sequences::each_part(call, size, numbers(in), cost, [&](std::int64_t b, void* memory) {
       ctc::BeamSearch search(memory, time, in[2].extents[0], classes, op.blank);
       search.run(lengths[b], [&](std::int64_t t, std::int64_t k) {
         return logits[(t * size + b) * classes + k];
@@ -201,7 +206,8 @@ struct kernel_of<ops::EditDistance> {
       };
     };
     auto* const y = static_cast<float*>(out->data);
-    sequences::each_part(call, size, numbers(in), [&](std::int64_t b, void* memory) {
+    const std::int64_t cost = in[0].extents[1] * in[2].extents[1] * 100;  // 1 ns for each pair
+    sequences::each_part(call, size, numbers(in), cost, [&](std::int64_t b, void* memory) {
       y[b] = op.distance(row(0, b), length(1)(b), row(2, b), length(3)(b),
                          static_cast<std::int64_t*>(memory));
     });

@@ -5,17 +5,17 @@
 // elements. So they can throw an Error with the first wrong string directly.
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "typeflow/core/characters.hpp"
 #include "typeflow/cpu/call.hpp"
-#include "typeflow/graph/number_text.hpp"
 #include "typeflow/ops/operation.hpp"
 #include "typeflow/ops/state/assign.hpp"
 #include "typeflow/strings/convert.hpp"
@@ -33,27 +33,55 @@ inline const std::string_view* elements(const Tensor& x) {
 }
 inline std::string_view* outputs(const Tensor& y) { return static_cast<std::string_view*>(y.data); }
 
-/// Builds strings one after the other. finish() puts their bytes into one block of the run's
-/// memory.
+/// Builds strings one after the other in the run's memory.
 class Builder {
  public:
-  void append(std::string_view bytes) { bytes_ += bytes; }
-  void end_string() { ends_.push_back(bytes_.size()); }
-  /// Writes the strings to the elements of a tensor.
-  void finish(std::string_view* out, Characters& characters) const {
-    if (ends_.empty()) return;
-    char* const block = characters.allocate(bytes_.size());
-    std::copy(bytes_.begin(), bytes_.end(), block);
-    std::size_t begin = 0;
-    for (const std::size_t end : ends_) {
-      *out++ = std::string_view(block + begin, end - begin);
-      begin = end;
-    }
+  explicit Builder(Characters& characters) : characters_(characters) {}
+
+  void append(std::string_view bytes) {
+    begin_ = characters_.append(begin_, size_, bytes);
+    size_ += bytes.size();
+  }
+  /// The string, of all bytes since the last one.
+  std::string_view end_string() {
+    const std::string_view string(begin_, size_);
+    begin_ = characters_.allocate(0);
+    size_ = 0;
+    return string;
   }
 
  private:
-  std::string bytes_;
-  std::vector<std::size_t> ends_;
+  Characters& characters_;
+  char* begin_ = characters_.allocate(0);
+  std::size_t size_ = 0;
+};
+
+/// A number as text: the shortest that reads back as the same number of its type.
+class NumberText {
+ public:
+  template <class T>
+  explicit NumberText(T x) {
+    if constexpr (std::is_same_v<T, bool>) {
+      end_ = std::copy_n(x ? "true" : "false", x ? 4 : 5, bytes_);
+    } else if constexpr (std::is_same_v<T, double>) {
+      write(x);
+    } else if constexpr (is_floating(dtype_of<T>)) {
+      write(static_cast<float>(x));
+    } else if constexpr (std::is_unsigned_v<T>) {
+      write(std::uint64_t{x});
+    } else {
+      write(std::int64_t{x});
+    }
+  }
+  std::string_view view() const { return {bytes_, static_cast<std::size_t>(end_ - bytes_)}; }
+
+ private:
+  template <class T>
+  void write(T x) {
+    end_ = std::to_chars(bytes_, bytes_ + sizeof bytes_, x).ptr;
+  }
+  char bytes_[32];
+  char* end_;
 };
 
 /// The string in quotes for a message, cut after 40 bytes.
@@ -62,12 +90,16 @@ inline std::string quoted(std::string_view x) {
   return '"' + std::string(x.substr(0, most)) + (x.size() > most ? "...\"" : "\"");
 }
 
+/// What a short string costs (cost_of_part) whose bytes are read: some 10 ns.
+inline constexpr std::int64_t cost_of_string = 1000;
+
 /// Calls f(x[i], y[i]) for all elements, on several threads.
 template <class Y, class F>
-void each(const Tensor& x, const Tensor& y, const KernelCall& call, const F& f) {
+void each(const Tensor& x, const Tensor& y, const KernelCall& call, const F& f,
+          std::int64_t cost = cost_of_string) {
   const std::string_view* const in = elements(x);
   Y* const out = static_cast<Y*>(y.data);
-  parallel(call, x.size(), 1024, [&](std::int64_t begin, std::int64_t end) {
+  parallel(call, x.size(), grain_of_cost(cost), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) f(in[i], out[i]);
   });
 }
@@ -109,15 +141,14 @@ struct kernel_of<ops::StringJoin> {
                   const KernelCall& call) {
     const auto operands = static_cast<int>(out - in) - 1;
     const std::string_view separator = strings::elements(in[0])[0];
-    strings::Builder builder;
+    strings::Builder builder(*call.characters);
     for (std::int64_t i = 0; i < out->size(); ++i) {
       for (int k = 1; k <= operands; ++k) {
         if (k > 1) builder.append(separator);
         builder.append(strings::elements(in[k])[i]);
       }
-      builder.end_string();
+      strings::outputs(*out)[i] = builder.end_string();
     }
-    builder.finish(strings::outputs(*out), *call.characters);
   }
 };
 
@@ -131,7 +162,7 @@ struct kernel_of<ops::ReduceJoin> {
     std::int64_t inner = 1;
     for (std::size_t i = axis + 1; i < in[0].extents.size(); ++i) inner *= in[0].extents[i];
     const std::string_view separator = strings::elements(in[1])[0];
-    strings::Builder builder;
+    strings::Builder builder(*call.characters);
     for (std::int64_t i = 0; i < out->size(); ++i) {
       const std::string_view* const first =
           strings::elements(in[0]) + i / inner * extent * inner + i % inner;
@@ -139,9 +170,8 @@ struct kernel_of<ops::ReduceJoin> {
         if (k > 0) builder.append(separator);
         builder.append(first[k * inner]);
       }
-      builder.end_string();
+      strings::outputs(*out)[i] = builder.end_string();
     }
-    builder.finish(strings::outputs(*out), *call.characters);
   }
 };
 
@@ -203,9 +233,13 @@ struct kernel_of<ops::StringLength> {
   template <class A>
   static void run(const ops::StringLength&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    strings::each<std::int32_t>(*in, *out, call, [](std::string_view x, std::int32_t& y) {
-      y = detail::convert_element<std::int32_t>(static_cast<std::int64_t>(x.size()));
-    });
+    constexpr std::int64_t cost = 100;  // no byte of it is read
+    strings::each<std::int32_t>(
+        *in, *out, call,
+        [](std::string_view x, std::int32_t& y) {
+          y = detail::convert_element<std::int32_t>(static_cast<std::int64_t>(x.size()));
+        },
+        cost);
   }
 };
 
@@ -233,15 +267,14 @@ struct kernel_of<ops::AsString> {
   template <class A, class T>
   static void run(const ops::AsString&, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    strings::Builder builder;
+    strings::Builder builder(*call.characters);
     for (std::int64_t i = 0; i < out->size(); ++i) {
       const T x = static_cast<const T*>(in->data)[i];
       if constexpr (!detail::is_complex_number<T> && !detail::is_string<T>) {
-        builder.append(text_of(in->dtype, number_from(x)));
+        builder.append(strings::NumberText(x).view());
       }
-      builder.end_string();
+      strings::outputs(*out)[i] = builder.end_string();
     }
-    builder.finish(strings::outputs(*out), *call.characters);
   }
 };
 

@@ -21,15 +21,14 @@ struct kernel_of<ops::RegexReplace> {
     const detail::RegexProgram program(strings::elements(in[1])[0]);
     const std::string_view rewrite = strings::elements(in[2])[0];
     detail::RegexMatcher matcher(program);
-    strings::Builder builder;
+    strings::Builder builder(*call.characters);
     std::string text;
     for (std::int64_t i = 0; i < out->size(); ++i) {
       text.clear();
       matcher.replace(strings::elements(in[0])[i], rewrite, op.all != 0, text);
       builder.append(text);
-      builder.end_string();
+      strings::outputs(*out)[i] = builder.end_string();
     }
-    builder.finish(strings::outputs(*out), *call.characters);
   }
 };
 

@@ -40,6 +40,7 @@ constexpr void samplers(tf::Graph& g) {
 /// In draw 0, by kernels; the interpreter must agree.
 test::Outcome drawn() {
   const test::Outcome got = test::Kernels<samplers>(3).run({});
+  test::check_allocations<samplers>({});
   tf::Graph g;
   samplers(g);
   const tf::HostTensors meant = tf::interpret(g, {}, {}, {7, 0});
@@ -208,6 +209,7 @@ void check_values_of(const std::string& name) {
   std::vector<test::Outcome> outcomes{test::Outcome(interpreted.begin(), interpreted.end())};
   if constexpr (T == 2) {  // a program to compile
     outcomes.push_back(test::Kernels<losses<T>, tf::debug>().run(feeds));
+    test::check_allocations<losses<T>, tf::debug>(feeds);
   }
   for (const test::Outcome& got : outcomes) {
     const Reference reference{feeds, got, T};

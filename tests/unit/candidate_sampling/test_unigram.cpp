@@ -52,6 +52,7 @@ std::vector<double> probabilities(double distortion) {
 }
 test::Outcome drawn() {
   const test::Outcome got = test::Kernels<model>(3).run(feeds);
+  test::check_allocations<model>(feeds);
   tf::Graph g;
   model(g);
   const tf::HostTensors meant = tf::interpret(g, feeds, {}, {7, 0});

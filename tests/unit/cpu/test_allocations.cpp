@@ -58,6 +58,14 @@ constexpr void updates(tf::Graph& g) {
   total(x).named("total");
 }
 
+constexpr void embeds(tf::Graph& g) {
+  auto ids = tf::placeholder<std::int32_t, tf::batch>(g, "ids");
+  auto x = tf::placeholder<float, tf::batch, 300>(g, "x");
+  auto y = tf::embedding<300, 20>(g, "words", ids);
+  tf::GradientDescent{.rate = 0.1f}.minimize(total(y * y) + total(x)).named("update");
+  total(y).named("total");
+}
+
 tf::Array<float, 2> rows(std::int64_t count) {
   tf::Array<float, 2> x({static_cast<std::size_t>(count), 300});
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -96,6 +104,7 @@ TEST_CASE("what moves elements allocates nothing") { CHECK(allocations_of<moves,
 TEST_CASE("what adds up neighbouring channels allocates nothing") {
   CHECK(allocations_of<windows, fetch>() == 0);
 }
+TEST_CASE("embedding: runs allocate nothing") { CHECK(allocations_of<embeds, update>() == 0); }
 TEST_CASE("what changes rows of 16-bit variables allocates nothing") {
   CHECK(allocations_of<updates, update>() == 0);
 }

@@ -94,6 +94,9 @@ void check_mistake(const std::string& message, const char* sentence) {
 
 }  // namespace
 
+TEST_CASE("random_hue, random_saturation: runs allocate nothing") {
+  test::check_allocations<at_random, tf::debug>(test::random_feeds<at_random>(7, 1, 0.1, 1));
+}
 TEST_CASE("random_brightness: values") {
   check_amounts("brightness", -0.25, 0.25,
                 [](const Pixel& x, const Pixel& y, const Pixel&) { return y[1] - x[1]; });

@@ -150,6 +150,8 @@ std::vector<test::Outcome> run(const tf::HostTensors& feeds) {
   Model(graph);
   REQUIRE(tf::ir::verify(graph).view() == "");
   const tf::HostTensors values = tf::interpret(graph, feeds);
+  test::check_parts(test::tested<Model>(), feeds);
+  test::check_allocations<Model>(feeds);
   return {test::Outcome(values.begin(), values.end()), test::Kernels<Model>(3).run(feeds)};
 }
 

@@ -140,6 +140,8 @@ std::vector<test::Outcome> run(const tf::HostTensors& feeds) {
   const tf::HostTensors values = tf::interpret(graph, feeds);
   const test::Outcome one = test::Kernels<Model>(1).run(feeds);
   const test::Outcome several = test::Kernels<Model>(3).run(feeds);
+  test::check_parts(test::tested<Model>(), feeds);
+  test::check_allocations<Model>(feeds);
   for (const auto& [name, value] : one) test::check_equal_bits(name, value, several.at(name));
   return {test::Outcome(values.begin(), values.end()), one};
 }

@@ -17,7 +17,7 @@ struct kernel_of<ops::Bitcast> {
                   const KernelCall& call) {
     const auto* const from = static_cast<const std::byte*>(in->data);
     auto* const to = static_cast<std::byte*>(out->data);
-    parallel(call, in->size() * size_of(in->dtype), 1 << 18,
+    parallel(call, in->size() * size_of(in->dtype), grain_of_bytes(2),
              [&](std::int64_t begin, std::int64_t end) {
                std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
              });

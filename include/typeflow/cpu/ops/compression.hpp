@@ -17,7 +17,7 @@ struct kernel_of<ops::TruncateToBfloat16> {
                   const KernelCall& call) {
     const auto* const from = static_cast<const float*>(in->data);
     auto* const to = static_cast<bfloat16*>(out->data);
-    parallel(call, in->size(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+    parallel(call, in->size(), grain_of_cost(4), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) to[i] = truncate_to_bfloat16(from[i]);
     });
   }

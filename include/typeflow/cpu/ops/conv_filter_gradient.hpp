@@ -354,7 +354,10 @@ void FilterProduct<T, A>::run(const KernelCall& call, const ops::ConvAttributes&
   // All parts but the last have equally many places.
   const std::int64_t of_part = (z.depth + z.parts - 1) / z.parts;
   const std::int64_t of_band = z.band_panels();
-  parallel(call, z.tasks(), 1, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t work = 2 * z.depth * z.units() * z.rows * z.panels.padded();
+  const std::int64_t tasks = z.tasks();
+  const std::int64_t of_task = work / std::max<std::int64_t>(tasks, 1);
+  parallel(call, tasks, grain_of_cost(of_task), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t part = task / (z.ranges() * z.bands);
       if (z.copies_x) {
@@ -375,18 +378,18 @@ void FilterProduct<T, A>::run(const KernelCall& call, const ops::ConvAttributes&
     }
   });
   if (z.parts == 1 && !z.copies_x) return;
-  const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (of_tile * z.parts));
-  parallel(call, z.tiles(), grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t t = begin; t < end; ++t) {
-      alignas(64) T tile[of_tile];
-      std::copy_n(sums + t * of_tile, of_tile, tile);
-      for (std::int64_t part = 1; part < z.parts; ++part) {
-        const T* const other = sums + (part * z.tiles() + t) * of_tile;
-        for (std::int64_t i = 0; i < of_tile; ++i) tile[i] += other[i];
-      }
-      finish_tile_number(call, finish, z, t, tile);
-    }
-  });
+  parallel(call, z.tiles(), grain_of_cost(3 * of_tile * z.parts),
+           [&](std::int64_t begin, std::int64_t end) {
+             for (std::int64_t t = begin; t < end; ++t) {
+               alignas(64) T tile[of_tile];
+               std::copy_n(sums + t * of_tile, of_tile, tile);
+               for (std::int64_t part = 1; part < z.parts; ++part) {
+                 const T* const other = sums + (part * z.tiles() + t) * of_tile;
+                 for (std::int64_t i = 0; i < of_tile; ++i) tile[i] += other[i];
+               }
+               finish_tile_number(call, finish, z, t, tile);
+             }
+           });
 }
 
 #ifdef TYPEFLOW_COMPILED

@@ -80,15 +80,19 @@ class Cumulative {
   void run(const KernelCall& call) const {
     if (inner_ >= N) {
       const std::int64_t blocks = (inner_ + block - 1) / block;
+      // An operation and the bytes of an element.
+      constexpr std::int64_t cost = 1 + (Inputs + 1) * static_cast<std::int64_t>(sizeof(T)) / 2;
       const std::int64_t size = length_ * std::min(inner_, block);
-      parallel(call, lines_ / inner_ * blocks, grain(size),
+      parallel(call, lines_ / inner_ * blocks, grain_of_cost(cost * size),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t task = begin; task < end; ++task) {
                    columns(task / blocks * length_ * inner_, task % blocks * block);
                  }
                });
     } else {
-      parallel(call, (lines_ + together - 1) / together, grain(length_ * together),
+      // Each step waits for the one before, some 1 ns.
+      constexpr std::int64_t cost_of_step = 100;
+      parallel(call, (lines_ + together - 1) / together, grain_of_cost(cost_of_step * length_),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t task = begin; task < end; ++task) {
                    const std::int64_t line = task * together;
@@ -110,10 +114,6 @@ class Cumulative {
   static constexpr int vectors = 4;
   static constexpr std::int64_t block = vectors * N;  ///< neighbouring lines
   static constexpr int together = 2;                  ///< lines at a time that do not fill vectors
-
-  static std::int64_t grain(std::int64_t size) {
-    return std::max<std::int64_t>(1, chunk_size / std::max<std::int64_t>(size, 1));
-  }
 
   /// The lines that begin at `base` + j and the next ones of the block.
   [[gnu::flatten]] void columns(std::int64_t base, std::int64_t j) const {

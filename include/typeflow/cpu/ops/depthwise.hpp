@@ -52,6 +52,9 @@ struct TapAxis {
   }
 };
 
+/// What the products of a vector of channels cost (cost_of_part).
+inline constexpr std::int64_t cost_of_products = 48;
+
 /// Computes one side y from the other side x and w: the convolution, and its gradient for the
 /// image.
 template <class A, class T>
@@ -68,9 +71,11 @@ class DepthwiseLoops {
         images_(x.extents.front()) {}
 
   void run(const KernelCall& call) const {
-    const std::int64_t work = columns_.written * channels_ * rows_.taps * columns_.taps;
-    parallel(call, images_ * rows_.written,
-             std::max<std::int64_t>(1, 4 * chunk_size / std::max<std::int64_t>(work, 1)),
+    // Of `divisor` taps on an axis an element sees one. Then it is stored.
+    const std::int64_t taps = rows_.taps * columns_.taps / (rows_.divisor * columns_.divisor) + 1;
+    const std::int64_t vectors = columns_.written * ((channels_ + N - 1) / N);
+    const std::int64_t cost = vectors * taps * cost_of_products;
+    parallel(call, images_ * rows_.written, grain_of_cost(cost),
              [&](std::int64_t begin, std::int64_t end) {
                for (std::int64_t row = begin; row < end; ++row) {
                  for (std::int64_t phase = 0; phase < columns_.divisor; ++phase) line(row, phase);
@@ -219,7 +224,12 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
       const std::int64_t size = out->size();
       T* const sums = static_cast<T*>(call.workspace);
       T* const dw = static_cast<T*>(out->data);
-      parallel(call, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+      constexpr int N = Lanes<(sizeof(T) > 4), A>::size;
+      const std::int64_t products = in[1].extents[2] * op.window.axis(1).size *
+                                    op.window.axis(2).size * ((in[1].extents[3] + N - 1) / N);
+      const std::int64_t cost =
+          rows / std::max<std::int64_t>(parts, 1) * products * cost_of_products;
+      parallel(call, parts, grain_of_cost(cost), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t part = begin; part < end; ++part) {
           T* const sum = sums + part * size;
           std::fill(sum, sum + size, T(0));
@@ -228,7 +238,7 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
           }
         }
       });
-      parallel(call, size, chunk_size, [&](std::int64_t begin, std::int64_t end) {
+      parallel(call, size, grain_of_cost(3 * parts), [&](std::int64_t begin, std::int64_t end) {
         std::fill(dw + begin, dw + end, T(0));
         for (std::int64_t part = 0; part < parts; ++part) {
           for (std::int64_t i = begin; i < end; ++i) dw[i] += sums[part * size + i];

@@ -94,15 +94,14 @@ struct FewChannels {
     const bool streams = output.result != nullptr && bytes >= streamed_bytes &&
                          is_streamable(output.result, output.columns) &&
                          is_streamable(output.result + column, panels.columns);
-    parallel(call, count * bands, std::max<std::int64_t>(1, 4 * chunk_size / work),
-             [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t task = begin; task < end; ++task) {
-                 const std::int64_t first = task % bands * of_band;
-                 multiply(blocks.block(task / bands), first,
-                          std::min(first + of_band, panels.count), streams);
-               }
-               if (streams) end_streams();
-             });
+    parallel(call, count * bands, grain_of_cost(work), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t first = task % bands * of_band;
+        multiply(blocks.block(task / bands), first, std::min(first + of_band, panels.count),
+                 streams);
+      }
+      if (streams) end_streams();
+    });
   }
 
  private:

@@ -91,7 +91,7 @@ struct kernel_of<ops::Gather> {
     const auto* const x = static_cast<const std::byte*>(in->data);
     const auto* const indices = static_cast<const I*>(in[1].data);
     const std::int64_t slices = loops.shared * loops.middle * loops.count;
-    parallel(call, slices, 4 * chunk_size / Size, [&](std::int64_t begin, std::int64_t end) {
+    parallel(call, slices, grain_of_cost(16 + Size), [&](std::int64_t begin, std::int64_t end) {
       std::int64_t first = begin % loops.count;
       const std::int64_t outer = begin / loops.count;
       const auto* from = x + outer * loops.extent * Size;
@@ -175,32 +175,34 @@ struct kernel_of<ops::Gather> {
   static void copy(const Loops& loops, Size size, const Tensor* in, const Tensor* out,
                    const KernelCall& call) {
     const std::int64_t slices = loops.shared * loops.middle * loops.count;
-    const std::int64_t grain = std::max<std::int64_t>(1, 4 * chunk_size / size);
-    parallel(call, slices, grain, [&](std::int64_t begin, std::int64_t end) {
-      IndexBlock index;
-      std::int64_t outer = begin / loops.count;
-      std::int64_t i = begin % loops.count;
-      auto* to = static_cast<std::byte*>(out->data) + begin * size;
-      for (std::int64_t count = 0; begin < end; begin += count) {
-        // Without axes in between, the indices of all slices lie side by side.
-        const std::int64_t block = std::min(end - begin, IndexBlock::size);
-        count = loops.middle == 1 ? block : std::min(block, loops.count - i);
-        index.load(in[1], outer / loops.middle * loops.count + i, count);
-        const auto* from = static_cast<const std::byte*>(in->data) + outer * loops.extent * size;
-        for (std::int64_t k = 0; k < count;) {
-          const std::int64_t n = std::min(count - k, loops.count - i);
-          copy_slices(from, loops.extent, size, index.at + k, n, to);
-          k += n;
-          i += n;
-          to += n * size;
-          if (i == loops.count) {
-            i = 0;
-            ++outer;
-            from += loops.extent * size;
-          }
-        }
-      }
-    });
+    constexpr std::int64_t cost_of_index = 100;
+    parallel(call, slices, grain_of_cost(cost_of_index + size),
+             [&](std::int64_t begin, std::int64_t end) {
+               IndexBlock index;
+               std::int64_t outer = begin / loops.count;
+               std::int64_t i = begin % loops.count;
+               auto* to = static_cast<std::byte*>(out->data) + begin * size;
+               for (std::int64_t count = 0; begin < end; begin += count) {
+                 // Without axes in between, the indices of all slices lie side by side.
+                 const std::int64_t block = std::min(end - begin, IndexBlock::size);
+                 count = loops.middle == 1 ? block : std::min(block, loops.count - i);
+                 index.load(in[1], outer / loops.middle * loops.count + i, count);
+                 const auto* from =
+                     static_cast<const std::byte*>(in->data) + outer * loops.extent * size;
+                 for (std::int64_t k = 0; k < count;) {
+                   const std::int64_t n = std::min(count - k, loops.count - i);
+                   copy_slices(from, loops.extent, size, index.at + k, n, to);
+                   k += n;
+                   i += n;
+                   to += n * size;
+                   if (i == loops.count) {
+                     i = 0;
+                     ++outer;
+                     from += loops.extent * size;
+                   }
+                 }
+               }
+             });
   }
 };
 
@@ -235,8 +237,8 @@ void scatter_slices(const detail::IndexLoops& loops, const Tensor& indices, cons
   constexpr std::int64_t width = std::max<std::int64_t>(1, 64 / static_cast<int>(sizeof(T)));
   if (loops.count == 0) return;
   const std::int64_t columns = (loops.inner + width - 1) / width;  // a cache line wide
-  const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / (loops.count * width));
-  parallel(call, loops.shared * loops.middle * columns, grain,
+  constexpr std::int64_t cost_of_line = 128;                       // of a slice, at one index
+  parallel(call, loops.shared * loops.middle * columns, grain_of_cost(loops.count * cost_of_line),
            [&](std::int64_t begin, std::int64_t end) {
              IndexBlock index;
              for (std::int64_t part = 0; begin < end; begin += part) {
@@ -275,9 +277,9 @@ struct kernel_of<ops::ScatterSum> {
     const auto loops = detail::index_loops(out->extents, in[1].extents, op.axis, op.batch_dims);
     if (!check_indices(call, op.indexing, in[1], loops.extent)) return;
     T* const sums = static_cast<T*>(out->data);
-    parallel(call, out->size(), 4 * chunk_size, [&](std::int64_t begin, std::int64_t end) {
-      std::fill(sums + begin, sums + end, T(0));
-    });
+    parallel(
+        call, out->size(), grain_of_bytes(sizeof(T)),
+        [&](std::int64_t begin, std::int64_t end) { std::fill(sums + begin, sums + end, T(0)); });
     scatter_slices(loops, in[1], static_cast<const T*>(in[0].data), sums, call,
                    [](const T& a, const T& b) { return apply_element(ops::Add{}, a, b); });
   }

@@ -41,14 +41,16 @@ struct kernel_of<ops::WindowSum> {
       const std::int64_t count = in->size() / channels;
       const std::int64_t parts = parts_of(count);
       if (parts == 0) return;
-      const std::int64_t work = (count + parts - 1) / parts * channels * (2 * radius + 2);
+      // For each vector of sums, a load and an addition a term, and the copy.
+      constexpr int N = Lanes<(sizeof(T) > 4), A>::size;
+      const std::int64_t vectors = (channels + N - 1) / N;
+      const std::int64_t cost = (count + parts - 1) / parts * vectors * (2 * radius + 4) * 48;
       auto* const workspace = static_cast<Computed<T>*>(call.workspace);
-      parallel(call, parts, std::max<std::int64_t>(1, 4 * chunk_size / work),
-               [&](std::int64_t begin, std::int64_t end) {
-                 const std::int64_t first = count * begin / parts * channels;
-                 rows<A>(x + first, y + first, count * end / parts - count * begin / parts,
-                         channels, radius, workspace + begin * padded(channels, radius));
-               });
+      parallel(call, parts, grain_of_cost(cost), [&](std::int64_t begin, std::int64_t end) {
+        const std::int64_t first = count * begin / parts * channels;
+        rows<A>(x + first, y + first, count * end / parts - count * begin / parts, channels, radius,
+                workspace + begin * padded(channels, radius));
+      });
     }
   }
 

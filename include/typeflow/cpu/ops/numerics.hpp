@@ -33,7 +33,7 @@ struct kernel_of<ops::CheckNumerics> {
   static void check(const T* x, T* y, std::int64_t size, const KernelCall& call) {
     std::atomic<std::int64_t> nan{0};
     std::atomic<std::int64_t> infinite{0};
-    parallel(call, size, 1 << 15, [&](std::int64_t begin, std::int64_t end) {
+    parallel(call, size, grain_of_cost(2 + sizeof(T)), [&](std::int64_t begin, std::int64_t end) {
       std::int64_t nan_here = 0;
       std::int64_t infinite_here = 0;
       for (std::int64_t i = begin; i < end; ++i) {

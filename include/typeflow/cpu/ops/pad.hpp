@@ -94,7 +94,8 @@ struct kernel_of<ops::Pad> {
     const Axis& inner = rows.axis[rows.rank - 1];
     const bool is_there = in == out;
     const bool streams = size * static_cast<std::int64_t>(sizeof(T)) >= streamed_bytes;
-    parallel(call, size, chunk_size, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t grain = grain_of_moves<T>(inner.extent, inner.step == 1);
+    parallel(call, size, grain, [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {
         const std::int64_t first = begin % inner.extent;
         const std::int64_t last = std::min(inner.extent, first + end - begin);

@@ -61,21 +61,19 @@ class PoolLoops {
   template <class F>
   void each_row_of_y(const KernelCall& call, const F& f) const {
     const std::int64_t rows = image_.out[0] * image_.out[1];
-    const std::int64_t work =
-        image_.out[2] * image_.channels * image_.axis[1].size * image_.axis[2].size;
-    parallel(call, image_.images * rows, grain(work), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        f(row, row % rows / image_.out[1], row % image_.out[1], row / rows);
-      }
-    });
+    parallel(call, image_.images * rows, grain(image_.out[2], window()),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t row = begin; row < end; ++row) {
+                 f(row, row % rows / image_.out[1], row % image_.out[1], row / rows);
+               }
+             });
   }
   /// Calls f(image, d, first h, last h + 1) for parts of x's planes in several threads.
   template <class F>
   void each_band_of_x(const KernelCall& call, const F& f) const {
     const std::int64_t height = image_.in[1];
-    const std::int64_t work =
-        image_.in[2] * image_.channels * image_.axis[1].size * image_.axis[2].size;
-    parallel(call, image_.images * image_.in[0] * height, grain(work),
+    const std::int64_t windows = window() / strides() + 1;  // that a pixel is in
+    parallel(call, image_.images * image_.in[0] * height, grain(image_.in[2], windows),
              [&](std::int64_t begin, std::int64_t end) {
                for (std::int64_t row = begin; row < end;) {
                  const std::int64_t plane = row / height;
@@ -111,8 +109,17 @@ class PoolLoops {
   const typeflow::detail::PoolImage& image() const { return image_; }
 
  private:
-  static std::int64_t grain(std::int64_t work) {
-    return std::max<std::int64_t>(1, 4 * chunk_size / std::max<std::int64_t>(work, 1));
+  /// The number of rows of so many pixels that are worth a part, if each pixel is combined with so
+  /// many others: a vector of channels is read each time.
+  std::int64_t grain(std::int64_t pixels, std::int64_t others) const {
+    constexpr std::int64_t cost_of_vector = 48;
+    return grain_of_cost(pixels * others * ((image_.channels + N - 1) / N) * cost_of_vector);
+  }
+  std::int64_t window() const {
+    return image_.axis[0].size * image_.axis[1].size * image_.axis[2].size;
+  }
+  std::int64_t strides() const {
+    return image_.axis[0].stride * image_.axis[1].stride * image_.axis[2].stride;
   }
 
   typeflow::detail::PoolImage image_;

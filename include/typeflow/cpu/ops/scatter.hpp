@@ -80,8 +80,9 @@ struct kernel_of<ops::ScatterHalves> {
     std::sort(places, places + count);
     const auto* const values = static_cast<const float*>(in[0].data);
     T* const target = static_cast<T*>(out->data);
-    const std::int64_t grain = std::max<std::int64_t>(1, chunk_size / std::max(width, loops.inner));
-    parallel(call, count, grain, [&](std::int64_t begin, std::int64_t end) {
+    constexpr std::int64_t cost_of_element = 12;
+    const std::int64_t cost = cost_of_element * std::max(width, loops.inner);
+    parallel(call, count, grain_of_cost(cost), [&](std::int64_t begin, std::int64_t end) {
       const auto at = [&](std::int64_t i) { return places[i]; };
       for (std::int64_t i = begin, next = begin; i < end; i = next) {
         while (next < count && at(next).index == at(i).index) ++next;

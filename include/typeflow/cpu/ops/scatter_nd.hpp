@@ -20,9 +20,9 @@ struct kernel_of<ops::ReplaceSlices> {
     if (!check_indices(call, op.indexing, in[2], loops.extent)) return;
     const T* const x = static_cast<const T*>(in[0].data);
     T* const y = static_cast<T*>(out->data);
-    parallel(call, out->size(), 4 * chunk_size, [&](std::int64_t begin, std::int64_t end) {
-      std::copy(x + begin, x + end, y + begin);
-    });
+    parallel(
+        call, out->size(), grain_of_bytes(2 * sizeof(T)),
+        [&](std::int64_t begin, std::int64_t end) { std::copy(x + begin, x + end, y + begin); });
     scatter_slices(loops, in[2], static_cast<const T*>(in[1].data), y, call,
                    [](const T&, const T& b) { return b; });
   }

@@ -17,9 +17,10 @@ struct scatter_fold_kernel {
     if (!check_indices(call, op.indexing, in[1], loops.extent)) return;
     T* const folded = static_cast<T*>(out->data);
     const T identity = static_cast<T>(Fold::template identity<detail::Computed<T>>());
-    parallel(call, out->size(), 4 * chunk_size, [&](std::int64_t begin, std::int64_t end) {
-      std::fill(folded + begin, folded + end, identity);
-    });
+    parallel(call, out->size(), grain_of_bytes(sizeof(T)),
+             [&](std::int64_t begin, std::int64_t end) {
+               std::fill(folded + begin, folded + end, identity);
+             });
     scatter_slices(loops, in[1], static_cast<const T*>(in[0].data), folded, call,
                    [](const T& a, const T& b) { return apply_element(Fold{}, a, b); });
   }

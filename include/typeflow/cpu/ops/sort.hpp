@@ -31,6 +31,11 @@ class Sorter {
   static std::int64_t bytes(std::int64_t length) {
     return checked_product(2 * static_cast<std::int64_t>(sizeof(std::uint64_t)), length);
   }
+  /// What a row costs (cost_of_part): some 2 ns for an element that is sorted, 0.2 ns for one that
+  /// is only compared.
+  static std::int64_t cost(std::int64_t count, std::int64_t length) {
+    return selects(count, length) ? 20 * length + 200 * groups_of(count) * N : 200 * length;
+  }
   /// For rows of this length.
   Sorter(void* workspace, std::int64_t length)
       : items_(static_cast<std::uint64_t*>(workspace)), spare_(items_ + length) {}
@@ -38,10 +43,9 @@ class Sorter {
   /// The first `count` elements of a row of this length, and their positions.
   void choose(const T* row, T* values, std::int32_t* order, std::int64_t count,
               std::int64_t length) {
-    const std::int64_t vectors = length / N;
-    const std::int64_t groups = std::max<std::int64_t>(2, (4 * count + N - 1) / N);  // vectors
+    const std::int64_t groups = groups_of(count);
     size_ = 0;
-    if (Ascending || groups * 4 > vectors) {
+    if (!selects(count, length)) {
       add_all(row, 0, length);
       size_ = length;
     } else {
@@ -66,6 +70,15 @@ class Sorter {
 
  private:
   using Key = std::conditional_t<(sizeof(T) > 4), std::uint64_t, std::uint32_t>;
+
+  /// The number of vectors whose lanes are groups, for the `count` largest of a row.
+  static std::int64_t groups_of(std::int64_t count) {
+    return std::max<std::int64_t>(2, (4 * count + N - 1) / N);
+  }
+  /// Whether the `count` first elements of a row are selected before they are sorted.
+  static bool selects(std::int64_t count, std::int64_t length) {
+    return !Ascending && groups_of(count) * 4 <= length / N;
+  }
 
   using L = Lanes<(sizeof(T) > 4), A>;
   static constexpr int N = L::size;
@@ -245,9 +258,8 @@ struct kernel_of<ops::TopK> {
       return;
     }
     const std::int64_t parts = parts_of(rows);
-    const std::int64_t grain =
-        std::max<std::int64_t>(1, KeySorter::least_part / 4 * parts / (length * rows));
-    parallel(call, parts, grain, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t cost = S::cost(count, length) * ((rows + parts - 1) / parts);
+    parallel(call, parts, grain_of_cost(cost), [&](std::int64_t begin, std::int64_t end) {
       S sorter(workspace + begin * S::bytes(length), length);
       for (std::int64_t row = rows * begin / parts; row < rows * end / parts; ++row) {
         sorter.choose(x + row * length, values + row * count, indices + row * count, count, length);

@@ -58,13 +58,12 @@ struct WindowScatter {
                                  1, op.image[1]);
     const std::int64_t rows = (op.image[1] + bands - 1) / bands;
     const std::int64_t work = 2 * op.places(1) * op.places(2) * depth * panels().padded() / bands;
-    parallel(call, planes * bands, std::max<std::int64_t>(1, 4 * chunk_size / (work + 1)),
-             [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t task = begin; task < end; ++task) {
-                 const std::int64_t first = task % bands * rows;
-                 band(task / bands, first, std::min<std::int64_t>(first + rows, op.image[1]));
-               }
-             });
+    parallel(call, planes * bands, grain_of_cost(work), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t first = task % bands * rows;
+        band(task / bands, first, std::min<std::int64_t>(first + rows, op.image[1]));
+      }
+    });
   }
 
  private:

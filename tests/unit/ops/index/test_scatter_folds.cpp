@@ -60,6 +60,7 @@ void check(double tolerance) {
     return integers ? (b == 0 ? 0 : std::trunc(a / b)) : a / b;
   };
   const auto two = test::map(x, [](double) { return 2; });
+  test::check_allocations<model<T>>({{"i", i}, {"x", x}});
   for (const int threads : {1, 3}) {
     test::Kernels<model<T>> kernels(threads);
     const tf::HostTensors before = kernels.values();

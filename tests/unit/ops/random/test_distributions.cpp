@@ -55,6 +55,7 @@ struct Drawn {
 
   Drawn() {
     const test::Outcome one = test::Kernels<model>(1).run(feeds());
+    test::check_allocations<model>(feeds());
     for (const auto& [name, x] : one) {
       CAPTURE(name);
       test::check_close(name, kernels.at(name), x, 0);

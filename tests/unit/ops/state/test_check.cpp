@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/allocations.hpp"
 #include "support/message_of.hpp"
 #include "typeflow/interpret/program.hpp"
 #include "typeflow/make_runner.hpp"
@@ -45,6 +46,18 @@ tf::HostTensor host(tf::Dims dims, std::vector<double> values) {
 }
 
 }  // namespace
+
+TEST_CASE("check: runs allocate nothing") {
+  tf::Variables variables;
+  tf::Session<model> session(variables);
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6};
+  const auto run = [&]() -> float { return session.run<"sum">(tf::feed<"x">(x)); };
+  run();
+  const long before = allocations;
+  run();
+  run();
+  CHECK(allocations == before);
+}
 
 TEST_CASE("check: values") {
   tf::Variables variables;
