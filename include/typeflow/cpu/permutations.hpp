@@ -43,15 +43,26 @@ template <class Permute>
 struct WidePermutation {
   static constexpr int width = 64;
   using Unit = typename Permute::Unit;
+  using Index = __m512i;
+  /// One register, or two that lie one after the other.
+  struct Window {
+    __m512i low;
+    __m512i high;
+  };
+  TYPEFLOW_INLINE static Index index(const void* from) { return _mm512_load_si512(from); }
   template <bool Two>
-  TYPEFLOW_INLINE static __m512i take(const void* from, const void* index) {
-    const __m512i order = _mm512_load_si512(index);
-    const __m512i low = _mm512_loadu_si512(from);
+  TYPEFLOW_INLINE static Window window(const std::byte* from) {
+    Window x;
+    x.low = _mm512_loadu_si512(from);
+    if constexpr (Two) x.high = _mm512_loadu_si512(from + width);
+    return x;
+  }
+  template <bool Two>
+  TYPEFLOW_INLINE static __m512i permuted(const Window& x, const Index& order) {
     if constexpr (Two) {
-      const __m512i high = _mm512_loadu_si512(static_cast<const std::byte*>(from) + width);
-      return Permute::of_two(low, order, high);
+      return Permute::of_two(x.low, order, x.high);
     } else {
-      return Permute::of_one(order, low);
+      return Permute::of_one(order, x.low);
     }
   }
   TYPEFLOW_INLINE static __m512i pad(__m512i x, const void* filling, const void* mask) {
@@ -91,19 +102,31 @@ using BytePermutation = WidePermutation<PermuteBytes>;
 struct BytePermutation {
   static constexpr int width = 16;
   using Unit = std::uint8_t;
+  using Index = __m128i;
+  struct Window {
+    __m128i low;
+    __m128i high;
+  };
+  TYPEFLOW_INLINE static Index index(const void* from) {
+    return _mm_load_si128(static_cast<const __m128i*>(from));
+  }
   template <bool Two>
-  TYPEFLOW_INLINE static __m128i take(const void* from, const void* index) {
-    const auto* const at = static_cast<const __m128i*>(from);
-    const __m128i order = _mm_load_si128(static_cast<const __m128i*>(index));
-    const __m128i low = _mm_loadu_si128(at);
+  TYPEFLOW_INLINE static Window window(const std::byte* from) {
+    const auto* const at = reinterpret_cast<const __m128i*>(from);
+    Window x;
+    x.low = _mm_loadu_si128(at);
+    if constexpr (Two) x.high = _mm_loadu_si128(at + 1);
+    return x;
+  }
+  template <bool Two>
+  TYPEFLOW_INLINE static __m128i permuted(const Window& x, const Index& order) {
     if constexpr (Two) {
       // A shuffle makes zero where the upper bit of an index byte is set.
       const __m128i of_low = _mm_add_epi8(order, _mm_set1_epi8(0x70));
       const __m128i of_high = _mm_sub_epi8(order, _mm_set1_epi8(16));
-      return _mm_or_si128(_mm_shuffle_epi8(low, of_low),
-                          _mm_shuffle_epi8(_mm_loadu_si128(at + 1), of_high));
+      return _mm_or_si128(_mm_shuffle_epi8(x.low, of_low), _mm_shuffle_epi8(x.high, of_high));
     } else {
-      return _mm_shuffle_epi8(low, order);
+      return _mm_shuffle_epi8(x.low, order);
     }
   }
   TYPEFLOW_INLINE static __m128i pad(__m128i x, const void* filling, const void* mask) {

@@ -52,7 +52,7 @@ class RowFolds : RowLoops<Outer, L, M> {
     for (std::int64_t row = begin; row < end; row += together) {
       Block b;
       b.row = row;
-      b.count = uncounted(static_cast<int>(std::min(together, end - row)));
+      b.rows = uncounted(static_cast<int>(std::min(together, end - row)));
       if constexpr (Rows::has_coordinates) Rows::first_coordinates(call, row, b.coordinate);
       Registers r;  // lane k is of row k
       ElementContext at;
@@ -70,8 +70,9 @@ class RowFolds : RowLoops<Outer, L, M> {
   }
 
  private:
-  /// Rows whose lanes are folded together: a lane of their values for each.
-  static constexpr int most_together = std::min(N, 16);
+  /// Rows whose lanes are folded together: a lane of their values for each. Kernels without outer
+  /// axes have one row.
+  static constexpr int most_together = Outer == 0 ? 1 : std::min(N, 16);
   /// Rows of fewer elements are fetched ahead. Processors fetch the lines of longer ones by
   /// themselves.
   static constexpr std::int64_t fetched_length = 400;
@@ -108,13 +109,15 @@ class RowFolds : RowLoops<Outer, L, M> {
   /// Rows whose lanes are folded together.
   struct Block {
     std::int64_t row;  ///< the first
-    int count;
+    int rows;
     std::int64_t coordinate[Outer + 1];  ///< of the first row, if some operand needs them
+
+    TYPEFLOW_INLINE int count() const { return most_together == 1 ? 1 : rows; }
   };
 
   TYPEFLOW_INLINE static void copy_block(const Block& from, Block& to) {
     to.row = from.row;
-    to.count = from.count;
+    to.rows = from.rows;
     if constexpr (Rows::has_coordinates) {
       for (int k = 0; k < Outer; ++k) to.coordinate[k] = from.coordinate[k];
     }
@@ -127,11 +130,11 @@ class RowFolds : RowLoops<Outer, L, M> {
     if constexpr (Loops::template along_row<I>) {
     } else if constexpr (Rows::template place<I> == RowsPlace::one_each) {
       const In<I>* const at = call.operand<const In<I>>(M::template operand<I>) + b.row;
-      get<I>(r) = b.count == N ? L::load(at) : L::load(at, b.count);
+      get<I>(r) = b.count() == N ? L::load(at) : L::load(at, b.count());
     } else {
       Array<In<I>, N> all{};
       Block row = b;
-      for (int k = 0; k < b.count; ++k) {
+      for (int k = 0; k < b.count(); ++k) {
         all.v[k] = Loops::template value_of_row<I>(call, in, row.coordinate, b.row + k);
         Rows::next_coordinates(call, row.coordinate);
       }
@@ -144,16 +147,16 @@ class RowFolds : RowLoops<Outer, L, M> {
     using T = element_of<Out::dtype>;
     if constexpr (Out::is_row && Out::is_strided) {
       const Array<T, N> all = L::template elements<T>(get<Out::value>(r));
-      for (int k = 0; k < b.count; ++k) {
+      for (int k = 0; k < b.count(); ++k) {
         *Rows::template result<S>(call, b.coordinate) = all.v[k];
         Rows::next_coordinates(call, b.coordinate);
       }
     } else if constexpr (Out::is_row) {
       T* const to = call.operand<T>(M::first_store + S) + b.row;
-      if (b.count == N) {
+      if (b.count() == N) {
         L::store(to, get<Out::value>(r));
       } else {
-        L::store(to, get<Out::value>(r), b.count);
+        L::store(to, get<Out::value>(r), b.count());
       }
     }
   }
@@ -211,7 +214,7 @@ class RowFolds : RowLoops<Outer, L, M> {
       States states[most_together];
       States* const state = unbounded(states);
       bool done = false;
-      if constexpr (is_cheap<P>) {
+      if constexpr (is_cheap<P> && most_together > 1) {
         done = is_few_vectors(length) && rows_together(length) > 1;
         if (done) fold_few<P>(call, in, length, b, values, ops, kept, state);
       }
@@ -220,15 +223,16 @@ class RowFolds : RowLoops<Outer, L, M> {
         done = done || shares;
       }
       if (!done) fold_rows<P>(call, in, length, b, values, ops, kept, state, 0, length);
-      if (b.count > 1) {
-        for (int k = b.count; k < most_together; ++k) reset<P>(state[k]);
+      const bool is_alone = b.count() == 1;
+      if (!is_alone) {
+        for (int k = b.count(); k < most_together; ++k) reset<P>(state[k]);
       }
       M::template each_fold<P>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
         const auto fold = [&](int k) TYPEFLOW_INLINE_LAMBDA -> auto& { return get<I>(state[k]); };
         using State = std::remove_cvref_t<decltype(fold(0))>;
-        if (b.count == 1) {
+        if (is_alone) {
           fold(0).finish();
-        } else {
+        } else if constexpr (most_together > 1) {
           State::template finish_together<most_together>(fold);
         }
         get<M::first_item + I>(r) = fold(0).result();
@@ -263,7 +267,7 @@ class RowFolds : RowLoops<Outer, L, M> {
     const Ops ops = operations;
     Block b;
     copy_block(block, b);
-    for (int k = 0; k < b.count; ++k) {
+    for (int k = 0; k < b.count(); ++k) {
       Row p;
       Registers of_row;
       begin_row<P>(call, in, length, b.coordinate, b, values, k, p, of_row);
@@ -305,7 +309,7 @@ class RowFolds : RowLoops<Outer, L, M> {
     const bool few = is_few_vectors(length);
     Block b;
     copy_block(block, b);
-    for (int k = 0; k < b.count; ++k) {
+    for (int k = 0; k < b.count(); ++k) {
       Row p;
       Registers of_row;
       begin_row<P>(call, in, length, b.coordinate, b, values, k, p, of_row);
@@ -406,7 +410,7 @@ class RowFolds : RowLoops<Outer, L, M> {
     copy_block(block, b);
     const int rest = static_cast<int>(length % N);
     const std::int64_t whole = length - rest;
-    for (int k = 0; k < b.count; ++k) {
+    for (int k = 0; k < b.count(); ++k) {
       Row p;
       Registers of_row;
       begin_row<P>(call, in, length, b.coordinate, b, values, k, p, of_row);

@@ -203,7 +203,8 @@ TEST_CASE("axes are reversed") {
 }
 
 /// A copy along these axes, as kernels make it; in elements from the first of the smallest place.
-void check_copy(const std::vector<CopyAxis>& axes, tf::DType type) {
+/// The operand's memory ends with it, and has some bytes in front of it.
+void check_copy(const std::vector<CopyAxis>& axes, tf::DType type, std::size_t in_front = 0) {
   const std::int64_t size = tf::size_of(type);
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -214,8 +215,9 @@ void check_copy(const std::vector<CopyAxis>& axes, tf::DType type) {
     end += (axis.extent - 1) * axis.to;
   }
   static std::mt19937 random(5);
-  std::vector<std::uint8_t> in(static_cast<std::size_t>((last - first + 1) * size));
-  for (std::uint8_t& byte : in) byte = static_cast<std::uint8_t>(random());
+  std::vector<std::uint8_t> memory(static_cast<std::size_t>((last - first + 1) * size) + in_front);
+  for (std::uint8_t& byte : memory) byte = static_cast<std::uint8_t>(random());
+  const std::uint8_t* const in = memory.data() + in_front;
   constexpr std::int64_t border = 64;
   const std::int64_t bytes = (end + 1) * size + 2 * border;
   std::vector<std::uint8_t> expected(static_cast<std::size_t>(bytes), 0xa5);
@@ -230,7 +232,7 @@ void check_copy(const std::vector<CopyAxis>& axes, tf::DType type) {
       to += rest % axes[k].extent * axes[k].to;
       rest /= axes[k].extent;
     }
-    std::memcpy(expected.data() + border + to * size, in.data() + from * size,
+    std::memcpy(expected.data() + border + to * size, in + from * size,
                 static_cast<std::size_t>(size));
   }
   Backwards executor;
@@ -244,7 +246,7 @@ void check_copy(const std::vector<CopyAxis>& axes, tf::DType type) {
     for (const CopyAxis& axis : axes) copy.add_axis(axis.extent, axis.from, axis.to);
     const tf::KernelCall call{nullptr, nullptr, nullptr, nullptr, stream, {}};
     visit_size(type, [&]<class T>(T) {
-      copy.run<DefaultArch>(call, reinterpret_cast<const T*>(in.data()) - first,
+      copy.run<DefaultArch>(call, reinterpret_cast<const T*>(in) - first,
                             reinterpret_cast<T*>(out + border));
     });
     std::string text;
@@ -316,6 +318,20 @@ TEST_CASE("one element, and rows of every length, are repeated") {
       check_copy({{40, 1, n}, {n, 0, 1}}, type);
       check_copy({{20, n, 3 * n}, {3, 0, n}, {n, 1, 1}}, type);
       check_copy({{60, 0, n}, {n, 1, 1}}, type);
+    }
+  }
+}
+
+TEST_CASE("operands begin anywhere in a line of memory") {
+  for (const tf::DType type : element_types) {
+    const auto size = static_cast<std::size_t>(tf::size_of(type));
+    for (std::size_t in_front = 0; in_front < 96; in_front += size) {
+      check_copy({{300, 3, 3}, {3, -1, 1}}, type, in_front);                // channels backwards
+      check_copy({{6, 150, 150}, {50, -3, 3}, {3, 1, 1}}, type, in_front);  // flipped rows
+      check_copy({{6, 200, 200}, {200, -1, 1}}, type, in_front);
+      check_copy({{90, 1, 8}, {8, 0, 1}}, type, in_front);
+      check_copy({{200, 2, 1}}, type, in_front);
+      check_copy({{100, 4, 3}, {3, 1, 1}}, type, in_front);
     }
   }
 }
