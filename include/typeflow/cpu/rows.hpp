@@ -72,7 +72,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       const Pieces pieces = pieces_of(length, M::cost);
       int streams = 0;
       if constexpr (may_stream) {
-        streams = streams_results(call, M::first_store, M::stores, rows, length, narrowest) ? 1 : 0;
+        streams = streams_results(call, M::first_store, M::stores, rows, length, bytes) ? 1 : 0;
       }
       parallel(call, rows * pieces.count, pieces.grain, [&](std::int64_t begin, std::int64_t end) {
         if constexpr (is_small_map) {
@@ -93,17 +93,25 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     }
   }();
 
-  /// The bytes of the narrowest result's element; 0 if some result does not lie in order.
-  static constexpr int narrowest = [] {
-    int least = M::stores == 0 ? 0 : 64;
+  static constexpr MapBytes bytes = [] {
+    MapBytes sum{M::stores == 0 ? 0 : 64, 0};
+    constexpr unsigned all_axes = (Loops::inner_bit << 1u) - 1u;
+    for (int i = 0; i < M::inputs; ++i) {
+      const ir::InputSpec& input = M::input_specs[i];
+      const bool of_each = !input.is_index && (input.axes & all_axes) == all_axes;
+      if (of_each) sum.all += static_cast<int>(size_of(input.dtype));
+    }
     for (int s = 0; s < M::stores; ++s) {
       const ir::StoreSpec& store = M::store_specs[s];
       const bool in_order = !store.is_row && !store.is_strided;
-      least = in_order ? std::min(least, static_cast<int>(size_of(store.dtype))) : 0;
+      const int size = static_cast<int>(size_of(store.dtype));
+      sum.narrowest = in_order ? std::min(sum.narrowest, size) : 0;
+      sum.all += size;
     }
-    return least;
+    return sum;
   }();
-  static constexpr bool may_stream = streams_maps && !Folds && !is_small_map && narrowest != 0;
+  static constexpr bool may_stream =
+      streams_maps && !Folds && !is_small_map && bytes.narrowest != 0;
 
   /// Pieces [begin, end) of an elementwise kernel's rows.
   [[gnu::flatten]] static void map(const KernelCall& call, const Layout* in, std::int64_t length,

@@ -111,12 +111,17 @@ TEST_CASE("large results are streamed unless they are written in place or lie ac
     void* const operands[] = {memory, memory + 64, memory + result, memory + 192};
     tf::KernelCall call{};
     call.operands = operands;
-    return tf::cpu_kernels::streams_results(call, 2, 2, count, length, size);
+    return tf::cpu_kernels::streams_results(call, 2, 2, count, length, {size, 3 * size});
   };
   constexpr std::int64_t bytes = tf::cpu_kernels::streamed_bytes;
   CHECK(streams(128, 1, bytes / 4, 4));
   CHECK(streams(128, 1, bytes / 4 + 1, 4));  // the end of one row may lie anywhere
   CHECK(streams(128, bytes / 64, 64, 1));
+  void* const one_to_two[] = {memory, memory + 64};  // 2 bytes each to 4 bytes each
+  tf::KernelCall call{};
+  call.operands = one_to_two;
+  CHECK_FALSE(tf::cpu_kernels::streams_results(call, 1, 1, 1, bytes / 4, {4, 6}));
+  CHECK(tf::cpu_kernels::streams_results(call, 1, 1, 1, bytes / 2, {4, 6}));
   CHECK_FALSE(streams(128, 1, bytes / 4 - 1, 4));  // small
   CHECK_FALSE(streams(64, 1, bytes / 4, 4));       // in place of the second operand
   CHECK_FALSE(streams(132, 1, bytes / 4, 4));      // no line begins there
@@ -125,12 +130,12 @@ TEST_CASE("large results are streamed unless they are written in place or lie ac
 
 namespace {
 
-constexpr int line_rows = 3001;    // of whole lines
+constexpr int line_rows = 3701;    // of whole lines
 constexpr int other_rows = 3007;   // of others
 constexpr int floats = 3'200'003;  // a part of a register is left
-constexpr int halves = 6'400'009;
-constexpr int doubles = 1'600'001;
-constexpr int bytes_of_all = 12'600'007;
+constexpr int halves = 8'400'009;
+constexpr int doubles = 2'100'001;
+constexpr int bytes_of_all = 16'000'007;
 
 constexpr void maps(tf::Graph& g) {
   const auto a = tf::placeholder<float, floats>(g, "a");
