@@ -378,10 +378,28 @@ struct Machine<L, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, H
   template <int I, int... A>
   TYPEFLOW_INLINE static void evaluate_item(Registers& r, const Ops& ops, const ElementContext& at,
                                             std::integer_sequence<int, A...>) {
-    get<first_item + I>(r) =
-        apply_lanes<L, ElementOf<first_item + I>, ElementOf<item_specs[I].arguments[A]>...>(
-            get<I>(ops), at, get<item_specs[I].arguments[A]>(r)...);
+    using R = std::conditional_t<is_rounded_by_stores<I>, float, ElementOf<first_item + I>>;
+    get<first_item + I>(r) = apply_lanes<L, R, ElementOf<item_specs[I].arguments[A]>...>(
+        get<I>(ops), at, get<item_specs[I].arguments[A]>(r)...);
   }
+
+  /// Whether only stores read the halves that item I computes in float: they round them.
+  template <int I>
+  static constexpr bool is_rounded_by_stores = [] {
+    constexpr int v = first_item + I;
+    const ir::ItemSpec& item = item_specs[I];
+    bool holds = dtypes[static_cast<std::size_t>(v)] == DType::float16 && item.count != 0 &&
+                 is_element_value(item) && Item<I>::op::effect != SideEffect::random;
+    for (int a = 0; a < item.count; ++a) {
+      const DType type = dtypes[static_cast<std::size_t>(item.arguments[a])];
+      holds = holds && (type == DType::float16 || type == DType::float32);
+    }
+    for (int i = 0; i < items; ++i) {
+      for (int a = 0; a < item_specs[i].count; ++a)
+        holds = holds && item_specs[i].arguments[a] != v;
+    }
+    return holds;
+  }();
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -16,6 +16,8 @@
 
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/dtype.hpp"
+#include "typeflow/cpu/register_loads.hpp"
+#include "typeflow/cpu/stream.hpp"
 #include "typeflow/cpu/vectors.hpp"
 #include "typeflow/cpu/xsimd.hpp"
 
@@ -99,7 +101,7 @@ struct Lanes {
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p) {
     if constexpr (fills<T>) {
-      return loaded(of<T>::load_unaligned(p));
+      return loaded(of<T>(load_register<typename of<T>::register_type>(p)));
     } else if constexpr (std::is_same_v<T, bool>) {
       Vector<std::int8_t, size> bits;
       std::memcpy(&bits.v, p, sizeof bits.v);
@@ -109,9 +111,8 @@ struct Lanes {
       std::memcpy(&bits.v, p, sizeof bits.v);
       return loaded(from_vector<T>(widened<T>(bits)));
     } else if constexpr (is_vector<T> || is_batch<T>) {
-      Vector<T, size> x;
-      std::memcpy(&x.v, p, sizeof x.v);
-      return from_vector<T>(x);
+      using V = Vector<T, size>;
+      return from_vector<T>(V::of(load_register<typename V::V>(p)));
     } else {
       return load(p, size);
     }
@@ -124,6 +125,17 @@ struct Lanes {
     } else if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
       const auto y = stored<T>(x);
       std::memcpy(p, &y.v, sizeof y.v);
+    } else {
+      store(p, x, size);
+    }
+  }
+  /// The same past the caches; `p` must be aligned to the bytes that are stored.
+  template <class T>
+  TYPEFLOW_INLINE static void stream(T* p, const of<T>& x) {
+    if constexpr (fills<T>) {
+      stream_bits(p, x.data);
+    } else if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
+      stream_bits(p, stored<T>(x).v);
     } else {
       store(p, x, size);
     }

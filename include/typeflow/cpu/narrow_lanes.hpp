@@ -42,16 +42,19 @@ struct NarrowLanes {
   }
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p) {
-    of<T> r;
-    std::memcpy(&r.v, p, sizeof r.v);
+    of<T> r = of<T>::of(load_register<typename of<T>::V>(p));
     if constexpr (std::is_same_v<T, bool>) r = Mask(Carrier(0)) - r;
     return r;
   }
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x) {
-    of<T> y = x;
-    if constexpr (std::is_same_v<T, bool>) y = y & Mask(Carrier(1));
+    const of<T> y = stored<T>(x);
     std::memcpy(p, &y.v, sizeof y.v);
+  }
+  /// The same past the caches; `p` must be aligned to the bytes that are stored.
+  template <class T>
+  TYPEFLOW_INLINE static void stream(T* p, const of<T>& x) {
+    stream_bits(p, stored<T>(x).v);
   }
   /// The first `count` elements; the others are zero.
   template <class T>
@@ -65,9 +68,7 @@ struct NarrowLanes {
   }
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x, int count) {
-    of<T> y = x;
-    if constexpr (std::is_same_v<T, bool>) y = y & Mask(Carrier(1));
-    store_part<Stored<T>, size>(reinterpret_cast<Stored<T>*>(p), y, count);
+    store_part<Stored<T>, size>(reinterpret_cast<Stored<T>*>(p), stored<T>(x), count);
   }
   /// Stores the first lane.
   template <class T>
@@ -101,6 +102,17 @@ struct NarrowLanes {
   template <class T>
   TYPEFLOW_INLINE static of<T> comparison(const Mask& x) {
     return x;
+  }
+
+ private:
+  /// The elements as they are in memory.
+  template <class T>
+  TYPEFLOW_INLINE static of<T> stored(const of<T>& x) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return x & Mask(Carrier(1));
+    } else {
+      return x;
+    }
   }
 };
 

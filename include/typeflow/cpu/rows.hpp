@@ -70,11 +70,15 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     } else {
       if (length == 0) return;
       const Pieces pieces = pieces_of(length, M::cost);
+      int streams = 0;
+      if constexpr (may_stream) {
+        streams = streams_results(call, M::first_store, M::stores, rows, length, bytes) ? 1 : 0;
+      }
       parallel(call, rows * pieces.count, pieces.grain, [&](std::int64_t begin, std::int64_t end) {
         if constexpr (is_small_map) {
           SmallMaps<Outer, L, M>::run(call, in, length, begin, end);
         } else {
-          map(call, in, length, pieces, begin, end);
+          map(call, in, length, pieces, begin, end, streams);
         }
       });
     }
@@ -89,9 +93,30 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     }
   }();
 
+  static constexpr MapBytes bytes = [] {
+    MapBytes sum{M::stores == 0 ? 0 : 64, 0};
+    constexpr unsigned all_axes = (Loops::inner_bit << 1u) - 1u;
+    for (int i = 0; i < M::inputs; ++i) {
+      const ir::InputSpec& input = M::input_specs[i];
+      const bool of_each = !input.is_index && (input.axes & all_axes) == all_axes;
+      if (of_each) sum.all += static_cast<int>(size_of(input.dtype));
+    }
+    for (int s = 0; s < M::stores; ++s) {
+      const ir::StoreSpec& store = M::store_specs[s];
+      const bool in_order = !store.is_row && !store.is_strided;
+      const int size = static_cast<int>(size_of(store.dtype));
+      sum.narrowest = in_order ? std::min(sum.narrowest, size) : 0;
+      sum.all += size;
+    }
+    return sum;
+  }();
+  static constexpr bool may_stream =
+      streams_maps && !Folds && !is_small_map && bytes.narrowest != 0;
+
   /// Pieces [begin, end) of an elementwise kernel's rows.
   [[gnu::flatten]] static void map(const KernelCall& call, const Layout* in, std::int64_t length,
-                                   const Pieces& pieces, std::int64_t begin, std::int64_t end) {
+                                   const Pieces& pieces, std::int64_t begin, std::int64_t end,
+                                   int streams) {
     const Ops ops = M::decode(call.words);
     typename Loops::Kept kept;
     typename M::States none;
@@ -111,9 +136,10 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       M::template evaluate_rows<0>(of_row, ops, at);
       typename Loops::Row p;
       Loops::begin_row(call, in, length, coordinate, row, first, p);
+      p.streams = streams;
       std::int64_t i = 0;
       for (; i + N <= count; i += N) {
-        Loops::template step<0, false>(of_row, call, ops, kept, p, none, i);
+        Loops::step_map(of_row, call, ops, kept, p, none, i);
       }
       if (i < count) {
         Loops::template step_part<0, false>(of_row, call, ops, kept, p, none, i,
@@ -122,6 +148,9 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
         (leave<S>(call, coordinate, row, of_row), ...);
       }(typename M::StoreNumbers{});
+    }
+    if constexpr (may_stream) {
+      if (streams != 0) end_streams();
     }
   }
   /// A row's value of input I, in all lanes.

@@ -89,6 +89,27 @@ TYPEFLOW_INLINE void stream_register(T* to, const xsimd::batch<T, A>& x) {
   if constexpr (!wide) x.store_unaligned(to);
 }
 
+/// Streams a register's bits; `to` must be aligned to their number.
+template <class V>
+TYPEFLOW_INLINE void stream_bits(void* to, const V& x) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof x == 64) {
+    __m512i bits;
+    std::memcpy(&bits, &x, sizeof x);
+    return _mm512_stream_si512(static_cast<__m512i*>(to), bits);
+  } else if constexpr (sizeof x == 32) {
+    __m256i bits;
+    std::memcpy(&bits, &x, sizeof x);
+    return _mm256_stream_si256(static_cast<__m256i*>(to), bits);
+  } else if constexpr (sizeof x == 16) {
+    __m128i bits;
+    std::memcpy(&bits, &x, sizeof x);
+    return _mm_stream_si128(static_cast<__m128i*>(to), bits);
+  }
+#endif
+  std::memcpy(to, &x, sizeof x);
+}
+
 /// Ends the streaming of a thread: its later stores are seen after the streamed ones.
 inline void end_streams() {
 #if defined(__SSE2__)

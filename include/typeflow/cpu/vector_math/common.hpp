@@ -36,6 +36,23 @@ inline constexpr bool fma_rounds_once =
     std::is_base_of_v<xsimd::avx512f, A> || std::is_same_v<A, xsimd::fma3<xsimd::avx2>> ||
     std::is_same_v<A, xsimd::fma3<xsimd::avx>> || std::is_same_v<A, xsimd::fma3<xsimd::sse4_2>>;
 
+/// a * b - c, rounded as fma(a, b, -c).
+template <class T, class A>
+TYPEFLOW_INLINE xsimd::batch<T, A> fms(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b,
+                                       const xsimd::batch<T, A>& c) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, float>) {
+    return _mm512_fmsub_ps(a, b, c);
+  } else if constexpr (std::is_base_of_v<xsimd::avx512f, A> && std::is_same_v<T, double>) {
+    return _mm512_fmsub_pd(a, b, c);
+  } else {
+    return xsimd::fms(a, b, c);
+  }
+#else
+  return xsimd::fms(a, b, c);
+#endif
+}
+
 template <class T, class A>
 struct VectorBase {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
@@ -85,7 +102,7 @@ struct VectorBase {
   TYPEFLOW_INLINE static Sum exact_product(const V& a, const V& b) {
     const V high = a * b;
     if constexpr (fma_rounds_once<A>) {
-      return {high, cpu_kernels::fma(a, b, neg(high))};
+      return {high, cpu_kernels::fms(a, b, high)};
     } else {
       const Sum x = halves(a);
       const Sum y = halves(b);

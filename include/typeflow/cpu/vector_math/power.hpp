@@ -160,12 +160,16 @@ struct Powers : VectorBase<T, A> {
     const V positive = select(a == V(-Base::infinity), V(Base::infinity), a);
     return Base::magnitude(xsimd::sqrt(positive));
   }
-  /// a^3, with the rounding errors of the square and of the product added.
+  /// a^3, with the rounding error of the square added, and that of the product or not made.
   TYPEFLOW_INLINE static V cubed(const V& a) {
     const Sum square = Base::exact_product(a, a);
-    const Sum product = Base::exact_product(square.high, a);
-    const V y = product.high + cpu_kernels::fma(square.low, a, product.low);
-    return y | Base::sign_of(a);  // -0 is lost, too
+    if constexpr (fma_rounds_once<A>) {
+      return cpu_kernels::fma(square.high, a, square.low * a);
+    } else {
+      const Sum product = Base::exact_product(square.high, a);
+      const V y = product.high + cpu_kernels::fma(square.low, a, product.low);
+      return y | Base::sign_of(a);  // -0 is lost, too
+    }
   }
   TYPEFLOW_INLINE static V inverse_of_square(const V& a) {
     return inverse_of(Base::exact_product(a, a));
