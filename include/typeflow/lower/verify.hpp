@@ -28,6 +28,30 @@ constexpr void check_strided(const ProgramPools& program, const Step& step,
     if (range.first < 0 || range.last > count_of(dims).resolve(sizes)) fail();
   };
   const Id* const operands = program.operands.data() + step.operands.first;
+  if (body.has_product) {
+    const auto shapes = kernel.op->contraction->shapes(
+        program.words.data() + step.words.first, extents.data() + space.extents(),
+        extents[ContractionExtents::rows], extents[ContractionExtents::columns],
+        extents[ContractionExtents::depth]);
+    for (int i = 0; i < 2; ++i) {
+      if (!kernel.input[i].is_strided) continue;
+      const StridedExtents view = body.strides(i, space.rank, extents.data());
+      ElementRange range{view.begin(), view.begin() + 1};
+      for (int k = 0; k < space.rank; ++k) {
+        const bool outside = k < space.rank - 2;
+        if (outside && (kernel.input[i].axes >> k & 1u) == 0) continue;
+        const std::int64_t extent =
+            outside ? extents[space.extent(k)]
+                    : shapes[static_cast<std::size_t>(i)].extent[k - (space.rank - 2)];
+        if (extent == 0) return;
+        const std::int64_t along = (extent - 1) * view.stride(k);
+        (along < 0 ? range.first : range.last) += along;
+      }
+      const Dims& dims = program.types[program.slots[operands[i]].type].dims;
+      if (range.first < 0 || range.last > count_of(dims).resolve(sizes)) fail();
+    }
+    return;
+  }
   for (int i = 0; i < kernel.inputs; ++i) {
     if (!kernel.input[i].is_strided) continue;
     check(operands[body.operand(i)], kernel.input[i].axes,
@@ -65,8 +89,7 @@ constexpr Message verify(const ProgramPools& program) {
     const bool has_further = kernel.kind == KernelKind::contraction;
     if (has_further ? step.extents.count < needs.extents : step.extents.count != needs.extents) {
       fail(s, "other extents than its kernel has");
-    } else if (wrong.empty() &&
-               (kernel.kind == KernelKind::loop || kernel.kind == KernelKind::columns)) {
+    } else if (wrong.empty() && kernel.kind != KernelKind::custom && !is_control) {
       check_strided(program, step, kernel, [&] { fail(s, "a strided view beyond its tensor"); });
     }
     // Constants that a step is the first to read have their words behind the step's.
