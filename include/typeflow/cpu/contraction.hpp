@@ -72,6 +72,7 @@ class Epilogue {
   template <int I>
   static constexpr unsigned outer_of = M::template Input<I>::axes & outer_axes;
   static constexpr bool shared_b = outer_of<1> == 0;
+  static constexpr bool strided_b = M::template Input<1>::is_strided;
 
   static std::int64_t matrix_count(const std::int64_t* extents) {
     std::int64_t count = 1;

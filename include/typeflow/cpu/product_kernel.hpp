@@ -162,6 +162,7 @@ struct ProductKernel {
   bool transposed_a;
   bool transposed_b;
   bool shared_b;       ///< whether all matrices have the same b
+  bool strided_b;      ///< whether b is part of a larger tensor
   bool is_result;      ///< whether nothing follows the products
   std::int64_t count;  ///< the number of matrices
   /// Elements from a row of an operand's matrix, as it is in memory, to the next row.

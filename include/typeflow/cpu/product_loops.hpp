@@ -92,12 +92,14 @@ class ProductLoops {
 
   /// Whether all panels of b are copied, so that their rows lie side by side. A transposed b must
   /// be copied, and one that is widened. Otherwise copying pays for many rows of a, unless all of b
-  /// stays in the first cache. If not all are copied, the last panel is, if it is not full.
+  /// stays in the first cache, where rows that lie apart may share few places. If not all are
+  /// copied, the last panel is, if it is not full.
   static bool copies_all(const Kernel& kernel, const std::int64_t* extents) {
     constexpr std::int64_t small = (std::int64_t{1} << 15) / sizeof(T);
     return kernel.transposed_b || kernel.wide_b() != nullptr ||
            (extents[Extents::rows] >= 2 * rows_of_task &&
-            checked_product(extents[Extents::columns], extents[Extents::depth]) > small);
+            (kernel.strided_b ||
+             checked_product(extents[Extents::columns], extents[Extents::depth]) > small));
   }
   /// Elements of the copied panels of one b. More rows never need fewer.
   static std::int64_t packed_size(const Kernel& kernel, const std::int64_t* extents) {

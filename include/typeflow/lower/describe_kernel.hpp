@@ -194,7 +194,7 @@ class KernelDescriber : protected KernelInputs {
                           {types_[type_of(a)].dims, types_[type_of(b)].dims}};
     if (node.op->contraction->whole_rows || dims.rank == 2) {
       place_rows(dims, contraction);
-      for (const FactorLayout& factor : factors.layout) push_factor(factor, {}, factor.stride[0]);
+      for (const StridedAxes& factor : factors.layout) push_factor(factor, {}, factor.stride[0]);
     } else {
       place_axes(dims, contraction, factors);
     }
@@ -204,7 +204,7 @@ class KernelDescriber : protected KernelInputs {
 
   /// The operands of a product.
   struct Factors {
-    FactorLayout layout[2];
+    StridedAxes layout[2];
     Dims dims[2];
   };
 
@@ -264,7 +264,7 @@ class KernelDescriber : protected KernelInputs {
     }
     const unsigned runs[2] = {along_a | (contraction.rows_of_a ? row : 0u), along_b};
     for (int k = 0; k < 2; ++k) {
-      for (int i = 1; i < rank && factors.layout[k].is_strided; ++i) {
+      for (int i = 1; i < rank && factors.layout[k].fits; ++i) {
         const bool both = (runs[k] >> (i - 1) & 3u) == 3u;
         if (both && !continues(strides[k][i - 1], strides[k][i], extents[i])) starts |= 1u << i;
       }
@@ -325,9 +325,9 @@ class KernelDescriber : protected KernelInputs {
   }
 
   /// Appends how a strided operand of a product lies. A matrix of one row has no distance of rows.
-  constexpr void push_factor(const FactorLayout& factor, const Stride (&outer)[max_rank],
+  constexpr void push_factor(const StridedAxes& factor, const Stride (&outer)[max_rank],
                              const Stride& pitch) {
-    if (!factor.is_strided) return;
+    if (!factor.fits) return;
     push_stride(factor.begin[0]);
     push_stride(factor.begin[1]);
     for (int i = 0; i < spec_.outer; ++i) push_stride(outer[i]);

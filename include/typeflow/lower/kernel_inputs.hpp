@@ -95,24 +95,14 @@ class KernelInputs : protected ProgramBuilder {
     }
     return starts;
   }
-  /// How an operand of a product lies along its own axes; dense ones do as they are in memory. The
-  /// last axis is the rows' elements.
-  struct FactorLayout {
-    bool is_strided = false;
-    Stride begin[2] = {};
-    Stride stride[max_rank] = {};
-  };
-  constexpr FactorLayout layout_of_factor(Id operand) const {
-    FactorLayout out;
+  /// How an operand of a product lies along its own axes; fits nothing if it is no strided view.
+  constexpr StridedAxes layout_of_factor(Id operand) const {
     const StridedView* const view = fused_.strided_view(storage_[operand]);
-    if (view == nullptr) return out;
-    const Dims& dims = types_[type_of(operand)].dims;
-    const StridedAxes along = factor_axes(view->layout, types_[type_of(view->value)].dims, dims);
-    out.is_strided = true;
-    for (int i = 0; i < 2; ++i) out.begin[i] = along.begin[i];
-    for (int i = 0; i < dims.rank; ++i) out.stride[i] = along.stride[i];
-    return out;
+    if (view == nullptr) return {};
+    return factor_axes(view->layout, types_[type_of(view->value)].dims,
+                       types_[type_of(operand)].dims);
   }
+
   /// The same for a result that a loop writes into a larger tensor. Strided views that are read
   /// come first.
   constexpr unsigned place_part(const Part& part, const Dims& space) {

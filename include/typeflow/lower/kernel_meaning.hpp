@@ -85,10 +85,6 @@ struct StridedExtents {
 constexpr StridedExtents strides_at(int number, int rank, const std::int64_t* extents) {
   return {extents + rank + number * StridedExtents::count(rank)};
 }
-/// The same in those of a contraction, whose depth is one extent more.
-constexpr StridedExtents product_strides_at(int number, int rank, const std::int64_t* extents) {
-  return strides_at(number, rank, extents + 1);
-}
 
 /// Where an operand's elements lie: `begin`, and a stride along each axis of the loops, which is 0
 /// where the operand repeats. For (3,1,5) in loops over (3,4,5): begin 0, strides 5, 0, 1.
@@ -196,9 +192,8 @@ struct KernelBody {
   /// The strided view of input i, or of store s, among the extents of a step.
   constexpr StridedExtents strides(int i, int rank, const std::int64_t* extents) const {
     if (!input[i].is_strided) return {nullptr};
-    const int number = strided_before(i);
-    return has_product ? product_strides_at(number, rank, extents)
-                       : strides_at(number, rank, extents);
+    // The depth of a product is one extent more than its loops have axes.
+    return strides_at(strided_before(i), rank, extents + (has_product ? 1 : 0));
   }
   constexpr StridedExtents store_strides(int s, int rank, const std::int64_t* extents) const {
     if (!store[s].is_strided) return {nullptr};

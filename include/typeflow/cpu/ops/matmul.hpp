@@ -56,6 +56,7 @@ ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
   return {.transposed_a = (E::variant & 1u) != 0,
           .transposed_b = (E::variant & 2u) != 0,
           .shared_b = E::shared_b,
+          .strided_b = E::strided_b,
           .is_result = E::is_product,
           .count = E::matrix_count(extents),
           .pitch_a = E::template pitch<0>(extents),
