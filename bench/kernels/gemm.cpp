@@ -40,6 +40,13 @@ int main(int argc, char** argv) {
           Normal<float, 64, 256>>("256x256x64_a_transposed");
   c.value<[](auto a, auto b) { return tf::matmul<tf::transpose_b>(a, b); }, Normal<float, 64, 256>,
           Normal<float, 256, 256>>("64x256x256_b_transposed");
+  // Operands that lie in larger tensors: some columns of one, heads of an attention.
+  c.value<[](auto x, auto w) { return matmul(slice<tf::whole, tf::range(256, 512)>(x), w); },
+          Normal<float, 512, 1024>, Normal<float, 256, 512>>("slice_product");
+  c.value<[](auto q, auto k) { return matmul(transpose<0, 2, 1, 3>(q), transpose<0, 2, 3, 1>(k)); },
+          Normal<float, 8, 128, 8, 64>, Normal<float, 8, 128, 8, 64>>("heads_scores");
+  c.value<[](auto p, auto v) { return matmul(p, transpose<0, 2, 1, 3>(v)); },
+          Normal<float, 8, 8, 128, 128>, Normal<float, 8, 128, 8, 64>>("heads_values");
   layer<0>(c);
   layer<1>(c);
 }

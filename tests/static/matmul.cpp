@@ -68,6 +68,24 @@ constexpr bool operands_are_read_in_place(tf::Graph& g) {
 }
 static_assert(holds<operands_are_read_in_place>());
 
+/// A transpose of other axes that makes the rows of matrices their columns is one that keeps the
+/// rows, and a flag.
+constexpr bool rows_are_kept(tf::Graph& g) {
+  auto q = tf::placeholder<float, 6, 4, 2, 3>(g, "q");
+  auto k = tf::placeholder<float, 6, 5, 2, 3>(g, "k");
+  auto y = matmul(tf::transpose<0, 2, 1, 3>(q), tf::transpose<0, 2, 3, 1>(k));
+  y.named("y");
+  tf::Pool<tf::Id> roots;
+  roots.push(y.id());
+  const tf::ir::Simplified simplified = tf::ir::simplify(tf::ir::Graph(g), roots);
+  const tf::ir::Graph& graph = simplified.graph;
+  const tf::ir::Node& product = graph.node_of(simplified.map[y.id()]);
+  return graph.words_of(product)[0] == 2 &&
+         graph.dims_of(graph.input(product, 0)) == tf::Dims{4, {6, 2, 4, 3}} &&
+         graph.dims_of(graph.input(product, 1)) == tf::Dims{4, {6, 2, 5, 3}};
+}
+static_assert(holds<rows_are_kept>());
+
 /// The gradients have the shapes of the operands, and are products that read their operands
 /// transposed instead of transposing them.
 template <tf::Transposed T, class A, class B>

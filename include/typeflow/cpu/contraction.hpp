@@ -72,6 +72,7 @@ class Epilogue {
   template <int I>
   static constexpr unsigned outer_of = M::template Input<I>::axes & outer_axes;
   static constexpr bool shared_b = outer_of<1> == 0;
+  static constexpr bool strided_b = M::template Input<1>::is_strided;
 
   static std::int64_t matrix_count(const std::int64_t* extents) {
     std::int64_t count = 1;
@@ -99,6 +100,40 @@ class Epilogue {
         matrix /= extent;
       }
       return number;
+    }
+  }
+
+  // The operands of a product of matrices, of which operand 0 has rows of the result.
+
+  /// Elements from a row of operand I's matrix in memory to the next one, and from the operand's
+  /// memory to the matrix. Those without elements may be null, and lie nowhere.
+  template <int I>
+  static std::int64_t pitch(const std::int64_t* extents) {
+    const std::int64_t side = extents[I == 0 ? Extents::rows : Extents::columns];
+    const std::int64_t depth = extents[Extents::depth];
+    if constexpr (M::template Input<I>::is_strided) {
+      return side * depth == 0 ? 0 : factor<I>(extents).stride(Outer);
+    } else {
+      constexpr bool has_rows_of_depth = (I == 0) == ((Variant >> I & 1u) == 0);
+      return has_rows_of_depth ? depth : side;
+    }
+  }
+  template <int I>
+  static std::int64_t matrix_start(const std::int64_t* extents, std::int64_t matrix) {
+    const std::int64_t size =
+        extents[I == 0 ? Extents::rows : Extents::columns] * extents[Extents::depth];
+    if constexpr (M::template Input<I>::is_strided) {
+      if (size == 0) return 0;
+      const ir::StridedExtents view = factor<I>(extents);
+      std::int64_t start = view.begin();
+      for (int i = Outer - 1; i >= 0; --i) {
+        const std::int64_t extent = extents[Extents::outer + i];
+        if ((outer_of<I> >> i & 1u) != 0) start += matrix % extent * view.stride(i);
+        matrix /= extent;
+      }
+      return start;
+    } else {
+      return part<I>(extents, matrix) * size;
     }
   }
 
@@ -155,6 +190,11 @@ class Epilogue {
   }
 
  private:
+  template <int I>
+  static ir::StridedExtents factor(const std::int64_t* extents) {
+    return M::body.strides(I, Outer + 2, extents);
+  }
+
   TYPEFLOW_INLINE static void vector(const KernelCall& call, const Ops& ops, const Place& place,
                                      const T* product, std::int64_t i, std::int64_t j,
                                      std::int64_t columns, int count) {

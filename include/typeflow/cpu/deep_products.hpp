@@ -74,6 +74,8 @@ class DeepProduct {
   /// An operand: `count` rows of `depth` elements, which may be in memory transposed.
   struct Side {
     const void* data;
+    std::int64_t start;  ///< of the rows, in elements
+    std::int64_t pitch;  ///< elements from one row in memory to the next
     std::int64_t count;
     bool transposed;
     const Widening<T>* wide;  ///< null: the elements are T
@@ -86,21 +88,23 @@ class DeepProduct {
   /// Steps [begin, begin + length) of an operand's rows, with zeros up to a whole vector.
   [[gnu::noinline]] Rows rows_at(const Side& x, std::int64_t begin, std::int64_t length,
                                  T* strips) const {
-    const bool transposed = x.transposed && x.count > 1;
-    if (x.wide == nullptr && !transposed && length % S::lanes == 0) {
-      return {static_cast<const T*>(x.data) + begin, depth};
-    }
-    const std::int64_t first = begin * (transposed ? x.count : 1);
+    const bool transposed = x.transposed && (x.count > 1 || x.pitch != 1);
+    const std::int64_t first = x.start + begin * (transposed ? x.pitch : 1);
     const T* from = static_cast<const T*>(x.data) + first;
-    std::int64_t pitch = transposed ? x.count : depth;
+    std::int64_t pitch = x.pitch;
+    if (x.wide == nullptr && !transposed && length % S::lanes == 0) return {from, pitch};
     alignas(64) T widened[most_side * strip];
     if (x.wide != nullptr) {
       const char* const narrow = static_cast<const char*>(x.data) + first * x.wide->size;
-      if (transposed) {
-        x.wide->convert(narrow, 0, 1, length * x.count, widened, 0);
+      if (!transposed) {
+        x.wide->convert(narrow, pitch, x.count, length, strips, strip);
+      } else if (pitch == x.count) {
+        x.wide->convert(narrow, 0, 1, length * pitch, widened, 0);
         from = widened;
       } else {
-        x.wide->convert(narrow, depth, x.count, length, strips, strip);
+        x.wide->convert(narrow, pitch, length, x.count, widened, most_side);
+        from = widened;
+        pitch = most_side;
       }
     } else if (!transposed) {
       for (std::int64_t i = 0; i < x.count; ++i) {
@@ -108,8 +112,8 @@ class DeepProduct {
       }
     }
     if (transposed) {
-      TransposeBlocks<T>::run({from, pitch}, length, x.count, {strips, strip}, length * x.count,
-                              false);
+      TransposeBlocks<T>::run({from, pitch}, length, x.count, {strips, strip},
+                              (length - 1) * pitch + x.count, false);
     }
     if (length % S::lanes != 0) {
       const std::int64_t end = (length / S::lanes + 1) * S::lanes;
@@ -121,8 +125,12 @@ class DeepProduct {
   }
 
   void sum_part(std::int64_t p) const {
-    const Side left{call.operands[0], rows, kernel.transposed_a, kernel.wide_a()};
-    const Side right{call.operands[1], columns, !kernel.transposed_b, kernel.wide_b()};
+    const Side left{call.operands[0],    kernel.start_of_a(call.extents, 0),
+                    kernel.pitch_a,      rows,
+                    kernel.transposed_a, kernel.wide_a()};
+    const Side right{call.operands[1],     kernel.start_of_b(call.extents, 0),
+                     kernel.pitch_b,       columns,
+                     !kernel.transposed_b, kernel.wide_b()};
     alignas(64) T of_left[most_side * strip];
     alignas(64) T of_right[most_side * strip];
     alignas(64) T sums[most_tiles * tile_size];

@@ -32,7 +32,9 @@ class IntegerDots {
   static bool fits(const ProductKernel<std::int32_t>& kernel, const std::int64_t* extents) {
     const bool one_row = extents[Extents::rows] == 1;
     const bool one_column = extents[Extents::columns] == 1;
-    return (one_column && (one_row || !kernel.transposed_a)) || (one_row && kernel.transposed_b);
+    // The elements of both operands must lie together along the depth.
+    return (one_row || one_column) && (!kernel.transposed_a || (one_row && kernel.pitch_a <= 1)) &&
+           (kernel.transposed_b || (one_column && kernel.pitch_b <= 1));
   }
 
   static void run(const KernelCall& call, const ProductKernel<std::int32_t>& kernel) {
@@ -46,15 +48,15 @@ class IntegerDots {
         const std::int64_t matrix = task / tasks;
         const std::int64_t first = task % tasks * rows_of_task;
         const std::int64_t last = std::min(first + rows_of_task, count);
-        const X* const a = call.operand<const X>(0) +
-                           kernel.part_of_a(call.extents, matrix) * depth * (is_row ? 1 : count);
-        const Y* const b = call.operand<const Y>(1) +
-                           kernel.part_of_b(call.extents, matrix) * depth * (is_row ? count : 1);
+        const X* const a = call.operand<const X>(0) + kernel.start_of_a(call.extents, matrix);
+        const Y* const b = call.operand<const Y>(1) + kernel.start_of_b(call.extents, matrix);
         std::int32_t sums[rows_of_task];
         if (is_row) {
-          add<IntegerGroups<Y, X, A>>(b + first * depth, a, depth, last - first, sums);
+          const std::int64_t pitch = kernel.pitch_b;
+          add<IntegerGroups<Y, X, A>>(b + first * pitch, pitch, a, depth, last - first, sums);
         } else {
-          add<IntegerGroups<X, Y, A>>(a + first * depth, b, depth, last - first, sums);
+          const std::int64_t pitch = kernel.pitch_a;
+          add<IntegerGroups<X, Y, A>>(a + first * pitch, pitch, b, depth, last - first, sums);
         }
         finish_vector<std::int32_t, A>(call, kernel, matrix, is_row, first, last, sums);
       }
@@ -63,20 +65,20 @@ class IntegerDots {
 
  private:
   /// The sums of `count` rows of a matrix m times a vector x, by a Rule of which m is the left
-  /// side.
+  /// side. The rows lie `pitch` elements apart.
   template <class Rule, class M, class V>
-  [[gnu::noinline]] static void add(const M* m, const V* x, std::int64_t depth, std::int64_t count,
-                                    std::int32_t* out) {
+  [[gnu::noinline]] static void add(const M* m, std::int64_t pitch, const V* x, std::int64_t depth,
+                                    std::int64_t count, std::int32_t* out) {
     const std::int32_t start = start_of<Rule>(x, depth);
     std::int64_t i = 0;
     for (; i + together <= count; i += together) {
-      add_rows<Rule, together>(m + i * depth, x, depth, start, out + i);
+      add_rows<Rule, together>(m + i * pitch, pitch, x, depth, start, out + i);
     }
-    for (; i < count; ++i) add_rows<Rule, 1>(m + i * depth, x, depth, start, out + i);
+    for (; i < count; ++i) add_rows<Rule, 1>(m + i * pitch, pitch, x, depth, start, out + i);
   }
   template <class Rule, int R, class M, class V>
-  [[gnu::flatten]] static void add_rows(const M* m, const V* x, std::int64_t depth,
-                                        std::int32_t start, std::int32_t* out) {
+  [[gnu::flatten]] static void add_rows(const M* m, std::int64_t pitch, const V* x,
+                                        std::int64_t depth, std::int32_t start, std::int32_t* out) {
     Sums sum[R];
     unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { sum[i] = Sums(0); });
     const Words flip(Rule::is_flipped ? 0x80808080u : 0u);
@@ -84,14 +86,14 @@ class IntegerDots {
     for (; k + line <= depth; k += line) {
       const Words right = words_at(x + k);
       unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
-        sum[i] = Rule::add(sum[i], words_at(m + i * depth + k) ^ flip, right);
+        sum[i] = Rule::add(sum[i], words_at(m + i * pitch + k) ^ flip, right);
       });
     }
     if (k < depth) {  // the vector has zeros behind its last element
       const int rest = static_cast<int>(depth - k);
       const Words right = words_at(x + k, rest);
       unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
-        sum[i] = Rule::add(sum[i], words_at(m + i * depth + k, rest) ^ flip, right);
+        sum[i] = Rule::add(sum[i], words_at(m + i * pitch + k, rest) ^ flip, right);
       });
     }
     unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {

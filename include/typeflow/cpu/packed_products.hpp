@@ -107,7 +107,8 @@ class PackedProducts {
         panels(columns),
         groups((rows + rows_of_task - 1) / rows_of_task),
         in_task(packs_in_task(k, c.extents)),
-        a_is_words(Left::joins_bits && !k.transposed_a && depth % group == 0) {}
+        a_is_words(Left::joins_bits && !k.transposed_a && depth % group == 0 &&
+                   k.pitch_a % group == 0) {}
 
   Word* a_of(std::int64_t slot) const {
     return static_cast<Word*>(call.workspace) + slot * packed_size(kernel, call.extents);
@@ -135,8 +136,7 @@ class PackedProducts {
              });
   }
   const typename Left::Element* elements_of_a(std::int64_t matrix) const {
-    return call.operand<const typename Left::Element>(0) +
-           kernel.part_of_a(call.extents, matrix) * rows * depth;
+    return call.operand<const typename Left::Element>(0) + kernel.start_of_a(call.extents, matrix);
   }
   /// Part `part` of as many as there are groups of rows. A transposed a is read along its rows; the
   /// words of a group lie together, those of one step side by side.
@@ -148,7 +148,7 @@ class PackedProducts {
       for (std::int64_t k = words * part / groups; k < last; ++k) {
         for (std::int64_t i = 0; i < rows; i += rows_of_task) {
           const std::int64_t count = std::min(rows_of_task, rows - i);
-          Left::zip(a + group * k * rows + i, rows, rows_of_word(k), count,
+          Left::zip(a + group * k * kernel.pitch_a + i, kernel.pitch_a, rows_of_word(k), count,
                     to + i * words + k * count);
         }
       }
@@ -156,10 +156,12 @@ class PackedProducts {
     }
     const std::int64_t begin = part * rows_of_task;
     const std::int64_t end = std::min(begin + rows_of_task, rows);
-    if (depth % group == 0) {
+    if (depth % group == 0 && kernel.pitch_a == depth) {
       Left::join(a + begin * depth, (end - begin) * depth, to + begin * words);
     } else {
-      for (std::int64_t i = begin; i < end; ++i) Left::join(a + i * depth, depth, to + i * words);
+      for (std::int64_t i = begin; i < end; ++i) {
+        Left::join(a + i * kernel.pitch_a, depth, to + i * words);
+      }
     }
   }
   void pack_b(std::int64_t matrix, std::int64_t slot, std::int64_t p) const {
@@ -176,11 +178,12 @@ class PackedProducts {
     const std::int64_t first = panels.first(p);
     const std::int64_t count = panels.last(p) - first;
     const std::int64_t width = panels.width(p);
-    const auto* const b = call.operand<const typename Right::Element>(1) +
-                          kernel.part_of_b(call.extents, matrix) * depth * columns;
+    const auto* const b =
+        call.operand<const typename Right::Element>(1) + kernel.start_of_b(call.extents, matrix);
+    const std::int64_t pitch = kernel.pitch_b;
     if (!kernel.transposed_b) {
       for (std::int64_t k = begin; k < begin + length; ++k, to += width) {
-        Right::zip(b + group * k * columns + first, columns, rows_of_word(k), count, to);
+        Right::zip(b + group * k * pitch + first, pitch, rows_of_word(k), count, to);
         for (std::int64_t j = count; j < width; ++j) {
           TYPEFLOW_FEW_TURNS;
           to[j] = Word(0);
@@ -190,9 +193,9 @@ class PackedProducts {
     }
 #if defined(__AVX512BW__)
     if constexpr (Right::joins_bits && line_square_size<Word> != 0) {
-      if (depth % group == 0) {
-        const auto* const words_of_b = reinterpret_cast<const Word*>(b + first * depth);
-        pack_transposed_panel(words_of_b + begin, words, length, 0, count, width, to);
+      if (depth % group == 0 && pitch % group == 0) {
+        const auto* const words_of_b = reinterpret_cast<const Word*>(b + first * pitch);
+        pack_transposed_panel(words_of_b + begin, pitch / group, length, 0, count, width, to);
         return;
       }
     }
@@ -201,7 +204,7 @@ class PackedProducts {
     for (std::int64_t k = begin; k < begin + length; k += small_block) {
       const std::int64_t steps = std::min(small_block, begin + length - k);
       for (std::int64_t j = 0; j < count; ++j) {
-        Right::join(b + (first + j) * depth + group * k, std::min(group * steps, depth - group * k),
+        Right::join(b + (first + j) * pitch + group * k, std::min(group * steps, depth - group * k),
                     joined + j * small_block);
       }
       pack_transposed_panel(joined, small_block, steps, 0, count, width, to + (k - begin) * width);
@@ -262,12 +265,12 @@ class PackedProducts {
   }
   void multiply(std::int64_t matrix, std::int64_t slot, std::int64_t p, std::int64_t begin) const {
     const std::int64_t end = std::min(begin + rows_of_task, rows);
-    const std::int64_t row = kernel.transposed_a ? 1 : words;
+    const std::int64_t row = kernel.transposed_a ? 1 : a_is_words ? kernel.pitch_a / group : words;
     const std::int64_t step = kernel.transposed_a ? end - begin : 1;
     const std::int64_t width = panels.width(p);
-    const Word* const a =
-        (a_is_words ? reinterpret_cast<const Word*>(elements_of_a(matrix)) : a_of(slot)) +
-        begin * words;
+    const Word* const a = a_is_words
+                              ? reinterpret_cast<const Word*>(elements_of_a(matrix)) + begin * row
+                              : a_of(slot) + begin * words;
     const Word* const panel = in_task ? nullptr : panel_of(slot, p);
     alignas(64) Word packed[S::width * small_block];  // if the task packs b
     alignas(64) T first[S::width] = {};               // the numbers that sums begin with

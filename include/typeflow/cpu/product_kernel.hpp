@@ -162,11 +162,15 @@ struct ProductKernel {
   bool transposed_a;
   bool transposed_b;
   bool shared_b;       ///< whether all matrices have the same b
+  bool strided_b;      ///< whether b is part of a larger tensor
   bool is_result;      ///< whether nothing follows the products
   std::int64_t count;  ///< the number of matrices
-  /// The number of the operand's matrix for a matrix of the result.
-  std::int64_t (*part_of_a)(const std::int64_t* extents, std::int64_t matrix);
-  std::int64_t (*part_of_b)(const std::int64_t* extents, std::int64_t matrix);
+  /// Elements from a row of an operand's matrix, as it is in memory, to the next row.
+  std::int64_t pitch_a;
+  std::int64_t pitch_b;
+  /// Where the operand's matrix for a matrix of the result begins, in elements.
+  std::int64_t (*start_of_a)(const std::int64_t* extents, std::int64_t matrix);
+  std::int64_t (*start_of_b)(const std::int64_t* extents, std::int64_t matrix);
   /// The epilogue for rows [first, last) and columns [column, last_column) of a matrix. Their tiles
   /// lie one after the other.
   void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,

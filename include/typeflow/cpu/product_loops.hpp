@@ -72,7 +72,12 @@ class ProductLoops {
   /// Whether a is widened before the tasks, since more than one would. Otherwise tasks widen the
   /// rows that they need, a block at a time.
   static bool widens_all(const Kernel& kernel, const std::int64_t* extents) {
-    return kernel.count == 1 && wide_size(kernel, extents) > 0;
+    return kernel.count == 1 && wide_size(kernel, extents) > 0 &&
+           has_adjacent_rows(kernel, extents);
+  }
+  /// Whether the rows of a lie side by side.
+  static bool has_adjacent_rows(const Kernel& kernel, const std::int64_t* extents) {
+    return kernel.pitch_a == extents[kernel.transposed_a ? Extents::rows : Extents::depth];
   }
   /// Elements of the widened a, up to a whole line, since a conversion may write behind the last
   /// one.
@@ -87,12 +92,14 @@ class ProductLoops {
 
   /// Whether all panels of b are copied, so that their rows lie side by side. A transposed b must
   /// be copied, and one that is widened. Otherwise copying pays for many rows of a, unless all of b
-  /// stays in the first cache. If not all are copied, the last panel is, if it is not full.
+  /// stays in the first cache, where rows that lie apart may share few places. If not all are
+  /// copied, the last panel is, if it is not full.
   static bool copies_all(const Kernel& kernel, const std::int64_t* extents) {
     constexpr std::int64_t small = (std::int64_t{1} << 15) / sizeof(T);
     return kernel.transposed_b || kernel.wide_b() != nullptr ||
            (extents[Extents::rows] >= 2 * rows_of_task &&
-            checked_product(extents[Extents::columns], extents[Extents::depth]) > small);
+            (kernel.strided_b ||
+             checked_product(extents[Extents::columns], extents[Extents::depth]) > small));
   }
   /// Elements of the copied panels of one b. More rows never need fewer.
   static std::int64_t packed_size(const Kernel& kernel, const std::int64_t* extents) {
@@ -138,19 +145,19 @@ class ProductLoops {
         all_copied(copies_all(k, c.extents)),
         last_copied(all_copied || columns % S::lanes != 0),
         ahead(reads_ahead(k, c.extents)),
-        a_row(k.transposed_a ? 1 : depth),
-        a_step(k.transposed_a ? rows : 1),
+        a_row(k.transposed_a ? 1 : k.pitch_a),
+        a_step(k.transposed_a ? k.pitch_a : 1),
         in_task(copies_in_task(k, c.extents)),
         widens_first(widens_all(k, c.extents)),
-        packs_a(
-            wide_a() != nullptr ||
-            (k.transposed_a && rows * depth * static_cast<std::int64_t>(sizeof(T)) >= (1 << 21))),
+        packs_a(wide_a() != nullptr ||
+                (k.transposed_a &&
+                 k.pitch_a * depth * static_cast<std::int64_t>(sizeof(T)) >= (1 << 21))),
         all_of_a(widens_first ? static_cast<T*>(c.workspace) : c.operand<T>(0)),
         packed(static_cast<T*>(c.workspace) + wide_size(k, c.extents)),
         packed_pitch(packed_size(k, c.extents)) {}
 
   const T* b_of(std::int64_t matrix) const {
-    return call.operand<const T>(1) + kernel.part_of_b(call.extents, matrix) * depth * columns;
+    return call.operand<const T>(1) + kernel.start_of_b(call.extents, matrix);
   }
   /// The place of the copy of panel p.
   T* copy_of(std::int64_t slot, std::int64_t p) const {
@@ -209,13 +216,15 @@ class ProductLoops {
   const Widening<T>* wide_a() const { return widens_first ? nullptr : kernel.wide_a(); }
   void widen_a() const {
     const Widening<T>* const wide = kernel.wide_a();
+    const char* const of_a =
+        call.operand<const char>(0) + kernel.start_of_a(call.extents, 0) * wide->size;
     const std::int64_t count = rows * depth;
     // Whole vectors, so that no task writes behind its part but the last one.
     constexpr std::int64_t part = 8192;
     parallel(call, (count + part - 1) / part, 2, [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t first = begin * part;
-      wide->convert(call.operand<const char>(0) + first * wide->size, 0, 1,
-                    std::min(count, end * part) - first, all_of_a + first, 0);
+      wide->convert(of_a + first * wide->size, 0, 1, std::min(count, end * part) - first,
+                    all_of_a + first, 0);
     });
   }
   /// Copies steps [begin, begin + length) of the depth of panel p.
@@ -227,9 +236,10 @@ class ProductLoops {
     if (kernel.wide_b() != nullptr) {
       widen_panel(matrix, first, last, width, begin, length, to);
     } else if (kernel.transposed_b) {
-      pack_transposed_panel(b_of(matrix) + begin, depth, length, first, last, width, to);
+      pack_transposed_panel(b_of(matrix) + begin, kernel.pitch_b, length, first, last, width, to);
     } else {
-      pack_panel(b_of(matrix) + begin * columns, length, columns, first, last, width, to);
+      pack_panel(b_of(matrix) + begin * kernel.pitch_b, length, kernel.pitch_b, first, last, width,
+                 to);
     }
   }
   /// The same for a b that is widened.
@@ -237,17 +247,18 @@ class ProductLoops {
                                      std::int64_t width, std::int64_t begin, std::int64_t length,
                                      T* to) const {
     const Widening<T>* const wide = kernel.wide_b();
-    const char* const b = call.operand<const char>(1) +
-                          kernel.part_of_b(call.extents, matrix) * depth * columns * wide->size;
+    const std::int64_t pitch = kernel.pitch_b;
+    const char* const b =
+        call.operand<const char>(1) + kernel.start_of_b(call.extents, matrix) * wide->size;
     if (!kernel.transposed_b) {
-      wide->convert(b + (begin * columns + first) * wide->size, columns, length, last - first, to,
+      wide->convert(b + (begin * pitch + first) * wide->size, pitch, length, last - first, to,
                     width);
       return;
     }
     alignas(64) T rows_of_b[S::width * strip_depth];
     for (std::int64_t k = 0; k < length; k += strip_depth) {
       const std::int64_t steps = std::min(strip_depth, length - k);
-      wide->convert(b + (first * depth + begin + k) * wide->size, depth, last - first, steps,
+      wide->convert(b + (first * pitch + begin + k) * wide->size, pitch, last - first, steps,
                     rows_of_b, strip_depth);
       pack_transposed_panel(rows_of_b, strip_depth, steps, 0, last - first, width, to + k * width);
     }
@@ -257,8 +268,9 @@ class ProductLoops {
   void multiply(std::int64_t matrix, std::int64_t slot, std::int64_t panel, std::int64_t last_panel,
                 std::int64_t first) const {
     const std::int64_t last = std::min(first + rows_of_task, rows);
+    // The copy of an a that is widened before the tasks begins where its memory does.
     const std::int64_t start_of_a =
-        kernel.part_of_a(call.extents, matrix) * rows * depth + first * a_row;
+        (widens_first ? 0 : kernel.start_of_a(call.extents, matrix)) + first * a_row;
     const T* const a = all_of_a + start_of_a;
     // Tiles of all rows, or of half of them, are written to the result if nothing follows.
     T* const result =
@@ -283,7 +295,7 @@ class ProductLoops {
       for (std::int64_t p = panel; p < last_panel; ++p) {
         const std::int64_t width = panels.width(p);
         const bool copied = all_copied || (last_copied && p == panels.count - 1);
-        const std::int64_t pitch = copied ? width : columns;
+        const std::int64_t pitch = copied ? width : kernel.pitch_b;
         if (in_task) copy(matrix, p, begin, length, block_of_b);
         const T* const b =
             in_task ? block_of_b
@@ -351,7 +363,8 @@ class ProductLoops {
     const std::int64_t lines = (panels.last(last_panel - 1) - first + line - 1) / line;
     const std::int64_t i = length * lines * part / parts;
     const std::int64_t j = i % lines;
-    return {b + (begin + i / lines) * columns + first + j * line, lines - j, lines, columns};
+    return {b + (begin + i / lines) * kernel.pitch_b + first + j * line, lines - j, lines,
+            kernel.pitch_b};
   }
 
   /// Copies `count` rows of a, from element `start` on, to strips for the rows of a tile. Of a
@@ -359,15 +372,15 @@ class ProductLoops {
   [[gnu::noinline]] void pack_strips(std::int64_t start, std::int64_t count, std::int64_t length,
                                      T* strips) const {
     if (!kernel.transposed_a) {
-      wide_a()->convert(call.operand<const char>(0) + start * wide_a()->size, depth, count, length,
+      wide_a()->convert(call.operand<const char>(0) + start * wide_a()->size, a_row, count, length,
                         strips, length);
       return;
     }
     alignas(64) T wide[rows_of_task];
-    for (std::int64_t k = 0; k < length; ++k, start += rows) {
+    for (std::int64_t k = 0; k < length; ++k, start += a_step) {
       const T* from = wide;
       if (wide_a() != nullptr) {
-        wide_a()->convert(call.operand<const char>(0) + start * wide_a()->size, rows, 1, count,
+        wide_a()->convert(call.operand<const char>(0) + start * wide_a()->size, a_step, 1, count,
                           wide, 0);
       } else {
         from = all_of_a + start;

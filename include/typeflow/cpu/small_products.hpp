@@ -52,12 +52,10 @@ class SmallProducts {
   [[gnu::flatten]] void multiply(std::int64_t begin, std::int64_t end) const {
     alignas(64) T panel[most_depth * S::lanes];
     for (std::int64_t matrix = begin; matrix < end; ++matrix) {
-      const T* const a =
-          call.operand<const T>(0) + kernel.part_of_a(call.extents, matrix) * rows * depth;
-      const T* b =
-          call.operand<const T>(1) + kernel.part_of_b(call.extents, matrix) * depth * columns;
+      const T* const a = call.operand<const T>(0) + kernel.start_of_a(call.extents, matrix);
+      const T* b = call.operand<const T>(1) + kernel.start_of_b(call.extents, matrix);
       if (kernel.transposed_b) {
-        pack_transposed_panel(b, depth, depth, 0, columns, S::lanes, panel);
+        pack_transposed_panel(b, kernel.pitch_b, depth, 0, columns, S::lanes, panel);
         b = panel;
       }
       for (std::int64_t i = 0; i < rows; i += S::rows) {
@@ -73,9 +71,9 @@ class SmallProducts {
   /// R rows from `first` on, or those that are left.
   template <int R>
   TYPEFLOW_INLINE void tile(std::int64_t matrix, const T* a, const T* b, std::int64_t first) const {
-    const std::int64_t pitch = kernel.transposed_b ? S::lanes : columns;
-    const std::int64_t row = kernel.transposed_a ? 1 : depth;
-    const std::int64_t step = kernel.transposed_a ? rows : 1;
+    const std::int64_t pitch = kernel.transposed_b ? S::lanes : kernel.pitch_b;
+    const std::int64_t row = kernel.transposed_a ? 1 : kernel.pitch_a;
+    const std::int64_t step = kernel.transposed_a ? kernel.pitch_a : 1;
     const std::int64_t count = std::min<std::int64_t>(R, rows - first);
     const T* at[R];
     unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
@@ -85,7 +83,7 @@ class SmallProducts {
     unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { sum[i] = B(T(0)); });
     std::int64_t offset = 0;
     for (std::int64_t k = 0; k < depth; ++k, offset += step) {
-      const B right = load(b + k * pitch, (depth - k) * pitch);
+      const B right = load(b + k * pitch, (depth - 1 - k) * pitch + columns);
       unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
         sum[i] = cpu_kernels::fma(B(at[i][offset]), right, sum[i]);
       });
@@ -105,8 +103,8 @@ class SmallProducts {
 
   static constexpr bool masked =
       S::lanes * sizeof(T) >= 32;  ///< whether parts of vectors are cheap
-  // Without masks, a vector may also read and write what follows in the matrix, where there are
-  // `left` elements: the next rows, which are written later.
+  // Without masks, a vector may also read and write what follows in the matrix's memory, where
+  // there are `left` elements: the next rows, which are written later.
 
   TYPEFLOW_INLINE B load(const T* from, std::int64_t left) const {
     if (masked || left < S::lanes) {

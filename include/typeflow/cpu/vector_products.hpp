@@ -89,14 +89,15 @@ class VectorProduct {
   static constexpr bool in_registers = TransposeBlocks<T>::W == S::lanes;
 
  public:
-  /// Whether the product is one that run() computes. (If several matrices share a matrix that has
-  /// to be transposed, one copy for all costs less.)
+  /// Whether the product is one that run() computes: of a vector whose elements lie together. (If
+  /// several matrices share a matrix that has to be transposed, one copy for all costs less.)
   static bool fits(const Kernel& kernel, const std::int64_t* extents) {
     if ((kernel.wide_a() == nullptr) != (kernel.wide_b() == nullptr)) return false;
     if (extents[Extents::rows] == 1) {
-      return kernel.count == 1 || !kernel.shared_b || !kernel.transposed_b;
+      return (!kernel.transposed_a || kernel.pitch_a <= 1) &&
+             (kernel.count == 1 || !kernel.shared_b || !kernel.transposed_b);
     }
-    return extents[Extents::columns] == 1;
+    return extents[Extents::columns] == 1 && (kernel.transposed_b || kernel.pitch_b <= 1);
   }
 
   static void run(const KernelCall& call, const Kernel& kernel) {
@@ -121,12 +122,13 @@ class VectorProduct {
         is_row(c.extents[Extents::rows] == 1),
         count(is_row ? c.extents[Extents::columns] : c.extents[Extents::rows]),
         depth(c.extents[Extents::depth]),
-        along_depth(count == 1 || (is_row ? k.transposed_b : !k.transposed_a)) {}
+        pitch(is_row ? k.pitch_b : k.pitch_a),
+        along_depth((is_row ? k.transposed_b : !k.transposed_a) || (count == 1 && pitch == 1)) {}
 
   /// Elements [first, last) of the result.
   void compute(std::int64_t matrix, std::int64_t first, std::int64_t last) const {
-    const std::int64_t of_a = kernel.part_of_a(call.extents, matrix) * depth * (is_row ? 1 : count);
-    const std::int64_t of_b = kernel.part_of_b(call.extents, matrix) * depth * (is_row ? count : 1);
+    const std::int64_t of_a = kernel.start_of_a(call.extents, matrix);
+    const std::int64_t of_b = kernel.start_of_b(call.extents, matrix);
     const T* const a = call.operand<const T>(0) + of_a;
     const T* const b = call.operand<const T>(1) + of_b;
     alignas(64) T sums[block];
@@ -154,42 +156,49 @@ class VectorProduct {
     if (along_depth && depth <= short_depth) {
       of_x->convert(x, 0, 1, depth, wide, 0);
       alignas(64) T rows[rows_of_task * short_depth];
-      of_m->convert(m + first * depth * of_m->size, 0, 1, (last - first) * depth, rows, 0);
-      sum_short(wide, rows, (last - first) * depth, last - first, out);
+      const std::int64_t n = last - first;
+      const char* const from = m + first * pitch * of_m->size;
+      if (pitch == depth) {
+        of_m->convert(from, 0, 1, n * depth, rows, 0);
+        sum_short(wide, rows, depth, n * depth, n, out);
+      } else {
+        of_m->convert(from, pitch, n, depth, rows, short_depth);
+        sum_short(wide, rows, short_depth, n * short_depth, n, out);
+      }
       return;
     }
     for (std::int64_t k = 0; k < depth || k == 0; k += 16 * piece) {
       const std::int64_t length = std::min(16 * piece, depth - k);
       of_x->convert(x + k * of_x->size, 0, 1, length, wide, 0);
       if (along_depth) {
-        of_m->row_sums(wide, m + (first * depth + k) * of_m->size, depth, length, last - first, out,
+        of_m->row_sums(wide, m + (first * pitch + k) * of_m->size, pitch, length, last - first, out,
                        k > 0);
       } else {
-        of_m->wide_sums(wide, m + (first + k * count) * of_m->size, count, length, last - first,
+        of_m->wide_sums(wide, m + (first + k * pitch) * of_m->size, pitch, length, last - first,
                         out, k > 0);
       }
     }
   }
 
-  /// The sums of a matrix whose rows are `count` elements.
+  /// n sums of a matrix whose rows are elements of a step of the depth.
   void sum_wide(const T* x, const T* m, std::int64_t n, T* out) const {
     std::int64_t j = 0;
     const auto take = [&](auto vectors) {
       for (; n - j >= vectors() * S::lanes; j += vectors() * S::lanes) {
-        wide_sums<T, A, vectors()>(x, m + j, count, depth, out + j);
+        wide_sums<T, A, vectors()>(x, m + j, pitch, depth, out + j);
       }
     };
     take(std::integral_constant<int, most>{});
     take(std::integral_constant<int, 4>{});
     if (j == n) return;
     if (n - j >= S::lanes) {
-      overlapping_sums<T, A, 4>(x, m + j, count, depth, n - j, out + j);
+      overlapping_sums<T, A, 4>(x, m + j, pitch, depth, n - j, out + j);
       return;
     }
     const int rest = static_cast<int>(n - j);
     xsimd::batch<T, A> sum(T(0));
     for (std::int64_t k = 0; k < depth; ++k) {
-      sum = cpu_kernels::fma(xsimd::batch<T, A>(x[k]), L::load(m + k * count + j, rest), sum);
+      sum = cpu_kernels::fma(xsimd::batch<T, A>(x[k]), L::load(m + k * pitch + j, rest), sum);
     }
     L::store(out + j, sum, rest);
   }
@@ -197,17 +206,18 @@ class VectorProduct {
   /// The sums of rows [first, last) of a matrix whose rows are `depth` elements.
   void sum_transposed(const T* x, const T* m, std::int64_t first, std::int64_t last, T* out) const {
     if (depth <= short_depth) {
-      sum_short(x, m + first * depth, (count - first) * depth, last - first, out);
+      const std::int64_t readable = (count - first - 1) * pitch + depth;
+      sum_short(x, m + first * pitch, pitch, readable, last - first, out);
       return;
     }
     if constexpr (TransposedRowSums<T, A>::possible) {
-      TransposedRowSums<T, A>::run(x, m + first * depth, depth, depth, last - first, out, false);
+      TransposedRowSums<T, A>::run(x, m + first * pitch, pitch, depth, last - first, out, false);
     } else {
       if constexpr (in_registers) {
         if (last - first >= S::lanes) {
           for (std::int64_t i = first; i < last; i += S::lanes) {
             const std::int64_t row = std::min<std::int64_t>(i, last - S::lanes);
-            sum_rows(x, m + row * depth, out + (row - first));
+            sum_rows(x, m + row * pitch, out + (row - first));
           }
           return;
         }
@@ -226,7 +236,7 @@ class VectorProduct {
       tile.clear();
       for (std::int64_t k = 0; k < depth; k += piece) {
         const std::int64_t length = std::min(piece, depth - k);
-        pack_transposed_panel(m + k, depth, length, i, end, S::width, panel);
+        pack_transposed_panel(m + k, pitch, length, i, end, S::width, panel);
         const T* const at[1] = {x + k};
         tile.add(at, 1, panel, S::width, length);
       }
@@ -235,12 +245,13 @@ class VectorProduct {
     }
   }
 
-  /// The sums of n short rows, all transposed first. The first `readable` elements may be read.
-  [[gnu::noinline]] void sum_short(const T* x, const T* m, std::int64_t readable, std::int64_t n,
-                                   T* out) const {
+  /// The sums of n short rows that lie `row` elements apart, all transposed first. The first
+  /// `readable` elements may be read.
+  [[gnu::noinline]] void sum_short(const T* x, const T* m, std::int64_t row, std::int64_t readable,
+                                   std::int64_t n, T* out) const {
     constexpr int vectors = static_cast<int>(rows_of_task / S::lanes);
     alignas(64) T panel[short_depth * rows_of_task];
-    TransposeBlocks<T>::run({m, depth}, n, depth, {panel, rows_of_task}, readable, false);
+    TransposeBlocks<T>::run({m, row}, n, depth, {panel, rows_of_task}, readable, false);
     if (n == rows_of_task) {
       wide_sums<T, A, vectors>(x, panel, rows_of_task, depth, out);
       return;
@@ -263,16 +274,16 @@ class VectorProduct {
     for (; k + Blocks::N <= depth; k += Blocks::N) {
       if (k % line == 0) {  // there are more rows than the processor fetches ahead by itself
         unrolled<S::lanes>([&](auto i)
-                               TYPEFLOW_INLINE_LAMBDA { prefetch(m + i * depth + k, 16 * line); });
+                               TYPEFLOW_INLINE_LAMBDA { prefetch(m + i * pitch + k, 16 * line); });
       }
-      const auto steps = Blocks::template load<WideRegister<T>>(m + k, depth);
+      const auto steps = Blocks::template load<WideRegister<T>>(m + k, pitch);
       unrolled<Blocks::N>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
         sum = cpu_kernels::fma(std::bit_cast<B>(steps.of[i].v), B(x[k + i]), sum);
       });
     }
     for (; k < depth; ++k) {
       alignas(64) T step[S::lanes];
-      for (int i = 0; i < S::lanes; ++i) step[i] = m[i * depth + k];
+      for (int i = 0; i < S::lanes; ++i) step[i] = m[i * pitch + k];
       sum = cpu_kernels::fma(B::load_aligned(step), B(x[k]), sum);
     }
     sum.store_unaligned(out);
@@ -283,7 +294,8 @@ class VectorProduct {
   const bool is_row;
   const std::int64_t count;  ///< of the result's elements
   const std::int64_t depth;
-  const bool along_depth;  ///< whether the matrix's elements lie side by side along the depth
+  const std::int64_t pitch;  ///< of the matrix
+  const bool along_depth;    ///< whether the matrix's elements lie side by side along the depth
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -138,8 +138,22 @@ class KernelInterpreter {
   }
   MemoryRange product_memory(int i) const {
     std::int64_t size = count_of(shapes_[static_cast<std::size_t>(i)]).coefficient;
+    if (input(i).is_strided && size != 0) {
+      const Operand& operand = input(i);
+      ElementRange range = elements_of(operand.layout, operand.axes, extent_, space_.rank);
+      if (range.first != range.last) range.last += factor_place(i, size - 1);
+      return {static_cast<const std::byte*>(operand.data) + range.first * operand.element_size,
+              (range.last - range.first) * operand.element_size};
+    }
     size *= size_along(input(i).axes);
     return {static_cast<const std::byte*>(input(i).data), size * size_of(spec_.dtype)};
+  }
+  /// The place of element k of a matrix of factor i, behind the matrix's first element.
+  std::int64_t factor_place(int i, std::int64_t k) const {
+    if (!input(i).is_strided) return k;
+    const std::int64_t columns = shapes_[static_cast<std::size_t>(i)].extent[1];
+    const StridedExtents view = body_.strides(i, space_.rank, call_.extents);
+    return k / columns * view.stride(space_.rank - 2) + k % columns * view.stride(space_.rank - 1);
   }
   static bool overlap(const MemoryRange& a, const MemoryRange& b) {
     return a.bytes > 0 && b.bytes > 0 && a.data < b.data + b.bytes && b.data < a.data + a.bytes;
@@ -313,9 +327,10 @@ class KernelInterpreter {
       const DType type = body_.input[i].dtype;
       operands[i] = host_tensor(type, shapes_[static_cast<std::size_t>(i)]);
       const std::int64_t size = operands[i].size();
-      const std::int64_t first = place_in(input(i).layout) * size;
+      // Dense matrices are counted, strided ones have places.
+      const std::int64_t first = place_in(input(i).layout) * (input(i).is_strided ? 1 : size);
       for (std::int64_t k = 0; k < size; ++k) {
-        operands[i][k] = load_number(type, input(i).data, first + k);
+        operands[i][k] = load_number(type, input(i).data, first + factor_place(i, k));
       }
       values[i] = graph.values.size();
       graph.values.push(Value{none, 0, graph.intern(Type(type, operands[i].dims)), none});

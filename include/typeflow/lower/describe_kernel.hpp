@@ -190,14 +190,23 @@ class KernelDescriber : protected KernelInputs {
     spec_.dtype = dtype_of(node.outputs.first);
     spec_.wide = size_of(spec_.dtype) == 8;
     spec_.op = node.op;
+    const Factors factors{{layout_of_factor(a), layout_of_factor(b)},
+                          {types_[type_of(a)].dims, types_[type_of(b)].dims}};
     if (node.op->contraction->whole_rows || dims.rank == 2) {
       place_rows(dims, contraction);
+      for (const StridedAxes& factor : factors.layout) push_factor(factor, {}, factor.stride[0]);
     } else {
-      place_axes(dims, contraction);
+      place_axes(dims, contraction, factors);
     }
     for (int i = 0; i < contraction.further; ++i) push_extent(contraction.extents[i]);
     push_inputs();
   }
+
+  /// The operands of a product.
+  struct Factors {
+    StridedAxes layout[2];
+    Dims dims[2];
+  };
 
   /// The extents and input axes of a contraction that is one matrix. All axes but the last are
   /// rows; an input runs along all of them or none.
@@ -225,8 +234,10 @@ class KernelDescriber : protected KernelInputs {
   /// The same for a contraction with axes outside of its matrices. Adjacent axes along which all
   /// operands run alike become one. Axes along which a and the epilogue run as along rows, and b
   /// does not run, are rows. So (B,M,K) x (K,N) is one product of matrices, and has that kernel.
-  constexpr void place_axes(const Dims& dims, const Contraction& contraction) {
-    Extent extents[max_rank] = {};  // of the space, less the columns
+  constexpr void place_axes(const Dims& dims, const Contraction& contraction,
+                            const Factors& factors) {
+    Extent extents[max_rank] = {};     // of the space, less the columns
+    Stride strides[2][max_rank] = {};  // of the operands along these axes
     int rank = 0;
     unsigned along_a = 0;
     unsigned along_b = 0;
@@ -234,6 +245,10 @@ class KernelDescriber : protected KernelInputs {
       if (dims.extent[i] == 1) continue;
       if ((contraction.outside_a >> i & 1u) != 0) along_a |= 1u << rank;
       if ((contraction.outside_b >> i & 1u) != 0) along_b |= 1u << rank;
+      for (int k = 0; k < 2; ++k) {
+        const int axis = i - (dims.rank - factors.dims[k].rank);
+        if (axis >= 0) strides[k][rank] = factors.layout[k].stride[axis];
+      }
       extents[rank++] = dims.extent[i];
     }
     inputs_[0].axes = along_a;
@@ -241,7 +256,19 @@ class KernelDescriber : protected KernelInputs {
     unsigned starts = 1u | (along_b ^ along_b << 1);
     const bool rows = dims.extent[dims.rank - 2] != 1;
     const unsigned row = rows ? 1u << rank : 0u;
-    if (rows) extents[rank++] = dims.extent[dims.rank - 2];
+    Stride pitch[2] = {};
+    for (int k = 0; k < 2; ++k) pitch[k] = factors.layout[k].stride[factors.dims[k].rank - 2];
+    if (rows) {
+      if (contraction.rows_of_a) strides[0][rank] = pitch[0];
+      extents[rank++] = dims.extent[dims.rank - 2];
+    }
+    const unsigned runs[2] = {along_a | (contraction.rows_of_a ? row : 0u), along_b};
+    for (int k = 0; k < 2; ++k) {
+      for (int i = 1; i < rank && factors.layout[k].fits; ++i) {
+        const bool both = (runs[k] >> (i - 1) & 3u) == 3u;
+        if (both && !continues(strides[k][i - 1], strides[k][i], extents[i])) starts |= 1u << i;
+      }
+    }
     if (contraction.rows_of_a) {
       starts |= (along_a | row) ^ (along_a | row) << 1;
     } else {
@@ -253,6 +280,7 @@ class KernelDescriber : protected KernelInputs {
     unsigned to[max_rank + 1] = {};    // ...and what it is for the kernel
     int axes = 0;
     StepExtent outer[max_rank] = {};
+    int last[max_rank] = {};  // the innermost axis of the space in each
     int outer_count = 0;
     StepExtent row_extent{1, 0};
     for (int i = 0; i < rank; ++axes) {
@@ -266,7 +294,9 @@ class KernelDescriber : protected KernelInputs {
       // Without an axis of rows: the axis of several a's of one row each.
       if (i == rank && (rows || (contraction.rows_of_a && (along_b >> first & 1u) == 0))) {
         row_extent = extent;
+        if (contraction.rows_of_a) pitch[0] = strides[0][i - 1];
       } else {
+        last[outer_count] = i - 1;
         outer[outer_count++] = extent;
       }
     }
@@ -287,6 +317,22 @@ class KernelDescriber : protected KernelInputs {
     push_extent(dims.extent[dims.rank - 1]);
     out_.extents.push(StepExtent{contraction.depth.coefficient, contraction.depth.powers});
     for (int i = 0; i < outer_count; ++i) out_.extents.push(outer[i]);
+    for (int k = 0; k < 2; ++k) {
+      Stride outside_of[max_rank] = {};
+      for (int i = 0; i < outer_count; ++i) outside_of[i] = strides[k][last[i]];
+      push_factor(factors.layout[k], outside_of, pitch[k]);
+    }
+  }
+
+  /// Appends how a strided operand of a product lies. A matrix of one row has no distance of rows.
+  constexpr void push_factor(const StridedAxes& factor, const Stride (&outer)[max_rank],
+                             const Stride& pitch) {
+    if (!factor.fits) return;
+    push_stride(factor.begin[0]);
+    push_stride(factor.begin[1]);
+    for (int i = 0; i < spec_.outer; ++i) push_stride(outer[i]);
+    push_stride(pitch);
+    push_stride({1, 0});
   }
 
   // Operations with a kernel of their own.

@@ -95,6 +95,14 @@ class KernelInputs : protected ProgramBuilder {
     }
     return starts;
   }
+  /// How an operand of a product lies along its own axes; fits nothing if it is no strided view.
+  constexpr StridedAxes layout_of_factor(Id operand) const {
+    const StridedView* const view = fused_.strided_view(storage_[operand]);
+    if (view == nullptr) return {};
+    return factor_axes(view->layout, types_[type_of(view->value)].dims,
+                       types_[type_of(operand)].dims);
+  }
+
   /// The same for a result that a loop writes into a larger tensor. Strided views that are read
   /// come first.
   constexpr unsigned place_part(const Part& part, const Dims& space) {

@@ -70,7 +70,8 @@ constexpr KernelSpace space_of(const KernelSpec& kernel) {
 
 /// A strided view of a larger tensor, among the extents of a step: its beginning as a sum of two
 /// numbers, then its stride along each axis of the loops. All are numbers of elements, and may be
-/// negative.
+/// negative. Of a product's operand they are: strides along the axes outside of the matrices, then
+/// the distance of two rows of its matrix, as they are in memory, and of two elements of a row: 1.
 struct StridedExtents {
   static constexpr int strides = 2;
   const std::int64_t* at;  ///< null: the operand is a tensor of its own
@@ -191,7 +192,8 @@ struct KernelBody {
   /// The strided view of input i, or of store s, among the extents of a step.
   constexpr StridedExtents strides(int i, int rank, const std::int64_t* extents) const {
     if (!input[i].is_strided) return {nullptr};
-    return strides_at(strided_before(i), rank, extents);
+    // The depth of a product is one extent more than its loops have axes.
+    return strides_at(strided_before(i), rank, extents + (has_product ? 1 : 0));
   }
   constexpr StridedExtents store_strides(int s, int rank, const std::int64_t* extents) const {
     if (!store[s].is_strided) return {nullptr};

@@ -21,18 +21,31 @@ constexpr void check_strided(const ProgramPools& program, const Step& step,
   }
   const KernelSpace space = space_of(kernel);
   const KernelBody body = body_of(kernel);
+  std::int64_t of_axis[max_rank + 2] = {};
+  for (int k = 0; k < space.rank; ++k) of_axis[k] = extents[space.extent(k)];
   const auto check = [&](Id slot, unsigned axes, StridedExtents strided_view) {
-    const auto layout = layout_of<max_rank>(axes, extents.data(), strided_view);
-    const ElementRange range = elements_of(layout, axes, extents.data(), space.rank);
+    const auto layout = layout_of<max_rank>(axes, of_axis, strided_view);
+    const ElementRange range = elements_of(layout, axes, of_axis, space.rank);
     const Dims& dims = program.types[program.slots[slot].type].dims;
     if (range.first < 0 || range.last > count_of(dims).resolve(sizes)) fail();
   };
   const Id* const operands = program.operands.data() + step.operands.first;
   for (int i = 0; i < kernel.inputs; ++i) {
     if (!kernel.input[i].is_strided) continue;
-    check(operands[body.operand(i)], kernel.input[i].axes,
-          body.strides(i, space.rank, extents.data()));
+    unsigned axes = kernel.input[i].axes;
+    if (body.has_product) {  // a matrix lies along its own axes
+      const auto shapes = kernel.op->contraction->shapes(
+          program.words.data() + step.words.first, extents.data() + space.extents(),
+          extents[ContractionExtents::rows], extents[ContractionExtents::columns],
+          extents[ContractionExtents::depth]);
+      for (int k = 0; k < 2; ++k) {
+        of_axis[space.rank - 2 + k] = shapes[static_cast<std::size_t>(i)].extent[k];
+        axes |= 1u << (space.rank - 2 + k);
+      }
+    }
+    check(operands[body.operand(i)], axes, body.strides(i, space.rank, extents.data()));
   }
+  if (body.has_product) return;  // its results are whole tensors
   for (int s = 0; s < kernel.stores; ++s) {
     const Slot& slot = program.slots[operands[body.first_result() + s]];
     if (kernel.store[s].is_strided != (slot.within != none)) return fail();
@@ -65,8 +78,7 @@ constexpr Message verify(const ProgramPools& program) {
     const bool has_further = kernel.kind == KernelKind::contraction;
     if (has_further ? step.extents.count < needs.extents : step.extents.count != needs.extents) {
       fail(s, "other extents than its kernel has");
-    } else if (wrong.empty() &&
-               (kernel.kind == KernelKind::loop || kernel.kind == KernelKind::columns)) {
+    } else if (wrong.empty() && kernel.kind != KernelKind::custom && !is_control) {
       check_strided(program, step, kernel, [&] { fail(s, "a strided view beyond its tensor"); });
     }
     // Constants that a step is the first to read have their words behind the step's.

@@ -51,6 +51,10 @@ struct contraction : operation_base {
   /// on the tile run along all of them or none. If false, the last two axes are rows and columns,
   /// and the others lie outside of the matrices.
   static constexpr bool whole_rows = true;
+  /// Whether kernels of processors read operands that are strided views. Then the last two axes of
+  /// an operand are a matrix, whose rows may lie any number of elements apart, and so may matrices
+  /// along each axis in front of them. Such an operation has no further extents.
+  static constexpr bool reads_strided = false;
   /// Whether there are kernels for operands and sums of these types.
   static constexpr bool multiplies(DType a, DType b, DType y) {
     return (y == DType::float32 || y == DType::float64) && a == y && b == y;
@@ -83,6 +87,7 @@ constexpr AnyExpr without_widening(const AnyExpr& x) {
 /// The functions of a contraction to which an Op points.
 struct ContractionRules {
   bool whole_rows;
+  bool reads_strided;
   Contraction (*describe)(const ir::Graph&, const ir::Node&);
   std::array<Dims, 3> (*shapes)(const std::uint32_t* words, const std::int64_t* further,
                                 std::int64_t rows, std::int64_t columns, std::int64_t depth);
@@ -101,7 +106,7 @@ struct ContractionRulesOf {
                                               std::int64_t columns, std::int64_t depth) {
     return O::shapes(decode<O>(words), further, rows, columns, depth);
   }
-  static constexpr ContractionRules rules{O::whole_rows, &describe, &shapes};
+  static constexpr ContractionRules rules{O::whole_rows, O::reads_strided, &describe, &shapes};
 };
 
 }  // namespace detail

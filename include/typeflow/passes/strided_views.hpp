@@ -3,10 +3,11 @@
 
 // Strided views: values that their readers find in another tensor's memory.
 //
-// A slice, a reversal or a transpose computes nothing. If all its readers are loops that can read
-// its operand instead, it is no step, it has no memory, and its operand lives until they have run.
-// A loop is cut where neighbours along an axis do not continue in the next row. Loops stay as long
-// as folds and vectors need them, so every bit stays.
+// A slice, a reversal or a transpose computes nothing. If all its readers are loops or products
+// that can read its operand instead, it is no step, it has no memory, and its operand lives until
+// they have run. A loop is cut where neighbours along an axis do not continue in the next row.
+// Loops stay as long as folds and vectors need them, so every bit stays. Products take the distance
+// of rows and of matrices as numbers, and add in the same order.
 //
 // Rows that are gathered at indices are read in place, too. A step checks the indices, and writes
 // where each row begins: an offset for each row in place of a copy of it. Copied rows would be
@@ -78,6 +79,19 @@ constexpr StridedAxes strided_axes(const Layout& layout, const Dims& value, cons
   return out;
 }
 
+/// Whether an axis continues the one in front of it.
+constexpr bool continues(const Stride& outer, const Stride& inner, Extent extent) {
+  return outer.powers == inner.powers + symbols_of(extent) &&
+         outer.coefficient == inner.coefficient * factor_of(extent);
+}
+
+/// The same along the axes of an operand of a product, of those with an extent other than 1.
+constexpr StridedAxes factor_axes(const Layout& layout, const Dims& value, const Dims& operand) {
+  unsigned axes = 0;
+  for (int i = 0; i < operand.rank; ++i) axes |= operand.extent[i] != 1 ? 1u << i : 0u;
+  return strided_axes(layout, value, operand, axes);
+}
+
 /// The axes that number gathered rows, of those along which the rows run in a space. The innermost
 /// of these hold the elements of a row.
 constexpr unsigned axes_of_rows(std::int64_t row, const Dims& space, unsigned axes) {
@@ -134,7 +148,7 @@ class StridedViewFinder {
     }
     if (fused_.strided_views.empty()) return;
     for (Cluster& c : fused_.clusters) {
-      if (c.merged || c.kind != ClusterKind::loop) continue;
+      if (c.merged || c.kind == ClusterKind::single) continue;
       const int inputs = c.inputs;
       for (int i = 0; i < inputs; ++i) {
         const StridedView* const strided_view = fused_.strided_view(c.input[i]);
@@ -221,6 +235,7 @@ class StridedViewFinder {
       }
       return;
     }
+    if (c.kind == ClusterKind::contraction) return check_product(c, candidate_of);
     const int inputs = c.inputs;
     int with_offsets = inputs;
     for (int i = 0; i < inputs; ++i) {
@@ -235,6 +250,56 @@ class StridedViewFinder {
       }
       if (!can) refused_[candidate] = 1;
     }
+  }
+  /// A product may read its operands in place. What follows on its tiles reads whole tensors.
+  constexpr void check_product(const Cluster& c, const Id* candidate_of) {
+    const bool reads = graph_.nodes.items[c.first].op->contraction->reads_strided &&
+                       c.device.kind == DeviceKind::cpu;
+    for (Id m = c.first; m != none; m = fused_.next.items[m]) {
+      const Range inputs = graph_.nodes.items[m].inputs;
+      for (Id k = inputs.first; k < inputs.first + inputs.count; ++k) {
+        const Id operand = graph_.operands.items[k];
+        const Id candidate = candidate_of[fused_.storage.items[operand]];
+        if (candidate == none) continue;
+        if (!reads || m != c.first || !can_multiply(c, k - inputs.first, found_[candidate])) {
+          refused_[candidate] = 1;
+        }
+      }
+    }
+  }
+  /// Whether the rows of matrices of operand k lie together.
+  constexpr bool can_multiply(const Cluster& c, int k, const StridedView& view) const {
+    if (view.row != 0 || !(c.device == graph_.node_of(view.value).device)) return false;
+    const Node& product = graph_.nodes.items[c.first];
+    const Dims& dims = graph_.dims_of(graph_.input(product, k));
+    const StridedAxes along = factor_axes(view.layout, graph_.dims_of(view.value), dims);
+    const int last = dims.rank - 1;
+    for (int i = 0; i < last; ++i) {
+      if (along.stride[i].coefficient < 0) return false;
+    }
+    const bool is_short = along.run.powers == 0 && along.run.coefficient < limits_.run;
+    if (!along.fits || dims.extent[last] == 1 || along.stride[last] != Stride{1, 0} || is_short) {
+      return false;
+    }
+    return k != 0 || has_long_rows(product, dims, along);
+  }
+  /// Whether a's matrices have many rows, or continue one another. With one b for all of them they
+  /// are one matrix then. Many products of a few rows each would cost more than a copy.
+  constexpr bool has_long_rows(const Node& product, const Dims& a, const StridedAxes& along) const {
+    constexpr Extent few_rows = 32;
+    const Contraction contraction = product.op->contraction->describe(graph_, product);
+    if (!contraction.rows_of_a || contraction.outside_b != 0) return true;
+    const Extent rows = a.extent[a.rank - 2];
+    if (!is_symbolic(rows) && rows >= few_rows) return true;
+    int inner = none;
+    for (int i = a.rank - 2; i >= 0; --i) {
+      if (a.extent[i] == 1) continue;
+      if (inner != none && !continues(along.stride[i], along.stride[inner], a.extent[inner])) {
+        return false;
+      }
+      inner = i;
+    }
+    return true;
   }
   /// Whether a cluster that can read strided views can read these gathered rows.
   constexpr bool can_gather(Id id, unsigned axes, const StridedView& rows) {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <type_traits>
 
 #include "typeflow/devices.hpp"
 #include "typeflow/graph.hpp"
@@ -79,14 +80,79 @@ TEST_CASE("a slice whose elements lie apart or in short rows is a step") {
 TEST_CASE("a slice that something else than a loop needs is a step") {
   CHECK(steps_of([](tf::Graph& g) {
           const auto x = slice<3>(images(g));
-          matmul(x, transpose<1, 0>(exp(x))).named("y");
-        }) == "Slice Exp MatMul");
+          sort(x + sort(x)).named("y");
+        }) == "Slice TopK Add TopK");
   SUBCASE("the result of a run") {
     CHECK(steps_of([](tf::Graph& g) { slice<3>(images(g)).named("y"); }) == "Slice");
     CHECK(steps_of([](tf::Graph& g) {
             const auto x = slice<3>(images(g)).named("part");
             exp(x).named("y");
           }) == "Slice Exp");
+  }
+}
+
+TEST_CASE("products read operands in place whose rows lie together") {
+  const auto x = [](tf::Graph& g) { return tf::placeholder<float, 40, 96>(g, "x"); };
+  const auto w = [](tf::Graph& g) { return tf::placeholder<float, 40, 96>(g, "w"); };
+  CHECK(steps_of([&](tf::Graph& g) {
+          matmul(slice<tf::range(3, 23), tf::range(8, 40)>(x(g)), slice<tf::range(2, 34)>(w(g)))
+              .named("y");
+        }) == "MatMul");
+  CHECK(steps_of([&](tf::Graph& g) {
+          const auto part = slice<tf::whole, tf::range(8, 40)>(x(g));
+          tf::matmul<tf::transpose_a>(part, w(g)).named("t");
+          tf::matmul<tf::transpose_b>(part, slice<tf::whole, tf::from(64)>(w(g))).named("y");
+          exp(part).named("z");
+        }) == "MatMul MatMul Exp");
+  SUBCASE("heads of an attention, whichever way they are transposed") {
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto q = tf::placeholder<float, tf::batch, 20, 4, 8>(g, "q");
+            const auto k = tf::placeholder<float, tf::batch, 30, 4, 8>(g, "k");
+            const auto v = tf::placeholder<float, tf::batch, 30, 4, 8>(g, "v");
+            const auto scores = matmul(transpose<0, 2, 1, 3>(q), transpose<0, 2, 3, 1>(k));
+            matmul(relu(scores), transpose<0, 2, 1, 3>(v)).named("y");
+          }) == "Relu MatMul");
+  }
+  SUBCASE("not if they are short, reversed, or single elements") {
+    CHECK(steps_of([&](tf::Graph& g) {
+            matmul(w(g), tf::transpose<1, 0>(slice<tf::whole, tf::every(-1)>(x(g)))).named("y");
+          }) == "Reverse MatMul");
+    CHECK(steps_of([&](tf::Graph& g) {
+            tf::matmul<tf::transpose_a>(w(g), slice<tf::whole, tf::range(3, 10)>(x(g))).named("y");
+          }) == "Slice MatMul");
+    CHECK(steps_of([&](tf::Graph& g) {
+            tf::matmul<tf::transpose_a>(w(g), slice<tf::every(-1)>(x(g))).named("y");
+          }) == "Reverse MatMul");
+  }
+  SUBCASE("not what follows on the product's tiles") {
+    CHECK(steps_of([&](tf::Graph& g) {
+            const auto part = slice<tf::whole, tf::range(8, 48)>(x(g));
+            (matmul(part, part) + part).named("y");
+          }) == "Slice Add");
+  }
+  SUBCASE("not many matrices of a few rows that are one if they are copied") {
+    const auto model = []<int Rows>(std::integral_constant<int, Rows>) {
+      return [](tf::Graph& g) {
+        const auto b = tf::placeholder<float, 16, 24>(g, "b");
+        const auto a = tf::placeholder<float, 5, 40, 16>(g, "a");
+        matmul(slice<tf::whole, tf::range(0, Rows)>(a), b).named("y");
+      };
+    };
+    CHECK(steps_of(model(std::integral_constant<int, 31>{})) == "Slice MatMul");
+    CHECK(steps_of(model(std::integral_constant<int, 32>{})) == "MatMul");
+  }
+  SUBCASE("not variables that the run changes, nor on GPUs") {
+    CHECK(steps_of([](tf::Graph& g) {
+            auto v = tf::variable<float, 40, 96>(g, "v");
+            const auto y = tf::matmul<tf::transpose_a>(slice<tf::whole, tf::from(56)>(v), v);
+            assign(v, v + slice<0>(y)).named("next");
+          }).find("Slice") != std::string::npos);
+    CHECK(steps_of([&](tf::Graph& g) {
+            tf::on<tf::Gpu<0>>(g, [&] {
+              return tf::matmul<tf::transpose_a>(slice<tf::whole, tf::range(8, 40)>(x(g)), w(g))
+                  .named("y");
+            });
+          }) == "Slice MatMul");
   }
 }
 

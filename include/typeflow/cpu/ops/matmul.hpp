@@ -56,10 +56,13 @@ ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
   return {.transposed_a = (E::variant & 1u) != 0,
           .transposed_b = (E::variant & 2u) != 0,
           .shared_b = E::shared_b,
+          .strided_b = E::strided_b,
           .is_result = E::is_product,
           .count = E::matrix_count(extents),
-          .part_of_a = &E::template part<0>,
-          .part_of_b = &E::template part<1>,
+          .pitch_a = E::template pitch<0>(extents),
+          .pitch_b = E::template pitch<1>(extents),
+          .start_of_a = &E::template matrix_start<0>,
+          .start_of_b = &E::template matrix_start<1>,
           .finish = &finish_product<E>};
 }
 

@@ -44,6 +44,20 @@ constexpr bool packs(const AnyExpr& x) {
   return !is_small || x.graph->device.kind == DeviceKind::gpu;
 }
 
+/// The matrices of y, a transpose of x, transposed: with x's rows, if y's columns are those; then
+/// nothing or less has to be moved. Otherwise y.
+constexpr AnyExpr with_rows_of(const AnyExpr& x, const AnyExpr& y) {
+  const Transpose op = operation_of<Transpose>(y);
+  const int rank = y.dims().rank;
+  if (swaps_last(op, rank)) return x;
+  if (op.permutation[rank - 2] != rank - 1) return y;
+  int permutation[max_rank] = {};
+  for (int i = 0; i < rank - 2; ++i) permutation[i] = op.permutation[i];
+  permutation[rank - 2] = op.permutation[rank - 1];
+  permutation[rank - 1] = rank - 1;
+  return transpose_to(x, permutation);
+}
+
 /// A product y without movements in front: a transpose of matrices becomes a flag, the axes before
 /// the matrices broadcast anyway, and 16-bit operands are widened as they are read.
 template <class O>
@@ -54,11 +68,8 @@ constexpr AnyExpr without_moves(O op, const AnyExpr& a, const AnyExpr& b, const 
     while (true) {
       const AnyExpr side = sides[i];
       if (made_by<Transpose>(side)) {
-        sides[i] = input_of(side, 0);
-        if (!swaps_last(operation_of<Transpose>(side), side.dims().rank)) {
-          sides[i] = side;
-          break;
-        }
+        sides[i] = with_rows_of(input_of(side, 0), side);
+        if (sides[i].id == side.id) break;
         op.transposed ^= 1u << i;
       } else if (made_by<BroadcastTo>(side)) {
         sides[i] = input_of(side, 0);
@@ -109,6 +120,7 @@ void each_sum(const O& op, const InterpretCall& call, const F& element) {
 struct MatMul : contraction {
   static constexpr std::string_view name = "MatMul";
   static constexpr bool whole_rows = false;
+  static constexpr bool reads_strided = true;
   std::uint32_t transposed;  ///< a Transposed, and perhaps of_bfloat16
   /// All elements of both operands are numbers of bfloat16.
   static constexpr std::uint32_t of_bfloat16 = 4;

@@ -19,6 +19,7 @@ namespace ops {
 struct IntegerMatMul : contraction {
   static constexpr std::string_view name = "IntegerMatMul";
   static constexpr bool whole_rows = false;
+  static constexpr bool reads_strided = true;
   std::uint32_t transposed;  ///< a Transposed
 
   constexpr bool a() const { return (transposed & 1u) != 0; }
