@@ -102,10 +102,18 @@ class Epilogue {
     }
   }
 
+  // Results that are parts of larger tensors.
+
+  static constexpr int strided_views = M::body.strided_views();
+  static ir::StridedExtents view_of(int number, const std::int64_t* extents) {
+    return ir::strides_at(number, Outer + 2, extents + ir::contraction_extents(O::further));
+  }
+
   /// The beginnings of the current matrix and of its parts of the inputs.
   struct Place {
     std::int64_t first = 0;
     std::array<std::int64_t, M::inputs> inputs{};  ///< for an index along an outer axis: the index
+    std::array<std::int64_t, Outer == 0 ? 0 : strided_views> views{};  ///< in larger tensors
   };
   template <int I>
   static std::int64_t start(const std::int64_t* extents, std::int64_t matrix) {
@@ -114,21 +122,34 @@ class Epilogue {
     if ((M::template Input<I>::axes & columns_bit) != 0) size *= extents[Extents::columns];
     return part<I>(extents, matrix) * size;
   }
+  /// How far the matrix's part of each strided view lies behind the view's beginning.
+  static auto view_starts(const std::int64_t* extents, std::int64_t matrix) {
+    std::array<std::int64_t, strided_views> starts{};
+    for (int i = Outer - 1; i >= 0 && strided_views > 0; --i) {
+      const std::int64_t extent = extents[Extents::outer + i];
+      for (int v = 0; v < strided_views; ++v) {
+        starts[static_cast<std::size_t>(v)] += matrix % extent * view_of(v, extents).stride(i);
+      }
+      matrix /= extent;
+    }
+    return starts;
+  }
   static Place place(const std::int64_t* extents, std::int64_t matrix) {
     if constexpr (Outer == 0) {
       return {};
     } else {
       return [&]<int... I>(std::integer_sequence<int, I...>) {
         return Place{matrix * extents[Extents::rows] * extents[Extents::columns],
-                     {start<I>(extents, matrix)...}};
+                     {start<I>(extents, matrix)...},
+                     view_starts(extents, matrix)};
       }(typename M::InputNumbers{});
     }
   }
 
-  /// Whether nothing follows the products: they are the result.
+  /// Whether nothing follows the products: they are the result, which is a tensor of its own.
   static constexpr bool is_product = [] {
     if constexpr (M::inputs == 2 && M::items == 0 && M::stores == 1) {
-      return M::template Out<0>::dtype == D;
+      return M::template Out<0>::dtype == D && !M::template Out<0>::is_strided;
     } else {
       return false;
     }
@@ -167,7 +188,7 @@ class Epilogue {
     const ElementContext at{call.random, first + i * columns + j};
     M::template evaluate<0>(r, ops, at);
     [&]<int... K>(std::integer_sequence<int, K...>) TYPEFLOW_INLINE_LAMBDA {
-      (store<K>(call, r, at.index, count), ...);
+      (store<K>(call, r, place, i, j, at.index, count), ...);
     }(typename M::StoreNumbers{});
   }
 
@@ -200,11 +221,19 @@ class Epilogue {
       }
     }
   }
+  /// Stores elements of row i from column j on, which are number `index` of all and those behind.
   template <int K>
-  TYPEFLOW_INLINE static void store(const KernelCall& call, const Registers& r, std::int64_t at,
-                                    int count) {
+  TYPEFLOW_INLINE static void store(const KernelCall& call, const Registers& r, const Place& place,
+                                    std::int64_t i, std::int64_t j, std::int64_t index, int count) {
     using Out = typename M::template Out<K>;
     using E = element_of<Out::dtype>;
+    std::int64_t at = index;
+    if constexpr (Out::is_strided) {  // columns lie side by side
+      constexpr int number = M::body.strided_before_store(K);
+      const ir::StridedExtents view = view_of(number, call.extents);
+      at = view.begin() + i * view.stride(Outer) + j;
+      if constexpr (Outer > 0) at += place.views[number];
+    }
     E* const p = call.operand<E>(M::first_store + K) + at;
     if (count == N) {
       L::store(p, get<Out::value>(r));

@@ -84,9 +84,10 @@ class KernelInterpreter {
 
   void find_operands() {
     const std::int64_t* const extents = call_.extents;
+    const std::int64_t* const of_views = extents + extents_between(spec_);
     for (int i = 0; i < body_.inputs; ++i) {
       const InputSpec& input = body_.input[i];
-      const StridedExtents strided_view = body_.strides(i, space_.rank, extents);
+      const StridedExtents strided_view = body_.strides(i, space_.rank, of_views);
       inputs_.push_back({input.is_index ? nullptr : call_.operands[body_.operand(i)], input.axes,
                          input.is_strided, layout_of<max_rank>(input.axes, extent_, strided_view),
                          size_of(input.dtype)});
@@ -94,7 +95,7 @@ class KernelInterpreter {
     for (int s = 0; s < body_.stores; ++s) {
       const StoreSpec& store = body_.store[s];
       const unsigned axes = space_.axes_of(store);
-      const StridedExtents strided_view = body_.store_strides(s, space_.rank, extents);
+      const StridedExtents strided_view = body_.store_strides(s, space_.rank, of_views);
       results_.push_back({call_.operands[body_.first_result() + s], axes, store.is_strided,
                           layout_of<max_rank>(axes, extent_, strided_view), size_of(store.dtype)});
     }

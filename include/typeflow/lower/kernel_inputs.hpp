@@ -95,7 +95,7 @@ class KernelInputs : protected ProgramBuilder {
     }
     return starts;
   }
-  /// The same for a result that a loop writes into a larger tensor. Strided views that are read
+  /// The same for a result that a kernel writes into a larger tensor. Strided views that are read
   /// come first.
   constexpr unsigned place_part(const Part& part, const Dims& space) {
     StridedAxes& along = strided_[strided_count_++];
@@ -104,13 +104,16 @@ class KernelInputs : protected ProgramBuilder {
     return along.starts;
   }
   /// Appends, for each strided view, its beginning and the strides along the kernel's axes to the
-  /// extents. `last` of these axes are the innermost of the space. A scalar has one stride.
+  /// extents. `last` are the innermost axes of the space that are in them; none for an axis of
+  /// extent 1. A scalar has one stride.
   constexpr void push_strided(const int* last, int axes) {
     for (int i = 0; i < strided_count_; ++i) {
       const StridedAxes& along = strided_[i];
       push_stride(along.begin[0]);
       push_stride(along.begin[1]);
-      for (int k = 0; k < axes; ++k) push_stride(along.stride[last[k]]);
+      for (int k = 0; k < axes; ++k) {
+        push_stride(last[k] == none ? Stride{0, 0} : along.stride[last[k]]);
+      }
     }
   }
 

@@ -37,10 +37,9 @@ struct Contraction {
   unsigned variant = 0;  ///< attributes that the kernel's type has
   /// Axes of the result outside of its matrices, as bits, along which a runs...
   unsigned outside_a = 0;
-  unsigned outside_b = 0;  ///< ...and b
-  bool rows_of_a = false;  ///< a's rows continue the axes outside, as one longer axis
-  int further = 0;         ///< the number of further extents that the kernel needs
-  Extent extents[max_further] = {};
+  unsigned outside_b = 0;            ///< ...and b
+  bool rows_of_a = false;            ///< a's rows continue the axes outside, as one longer axis
+  Extent extents[max_further] = {};  ///< the further ones that the kernel needs
 };
 
 /// Base of operations that are sums of products; elementwise operations may follow on a tile of
@@ -51,6 +50,7 @@ struct contraction : operation_base {
   /// on the tile run along all of them or none. If false, the last two axes are rows and columns,
   /// and the others lie outside of the matrices.
   static constexpr bool whole_rows = true;
+  static constexpr int further = 0;  ///< the number of Contraction::extents
   /// Whether there are kernels for operands and sums of these types.
   static constexpr bool multiplies(DType a, DType b, DType y) {
     return (y == DType::float32 || y == DType::float64) && a == y && b == y;
@@ -83,6 +83,7 @@ constexpr AnyExpr without_widening(const AnyExpr& x) {
 /// The functions of a contraction to which an Op points.
 struct ContractionRules {
   bool whole_rows;
+  int further;
   Contraction (*describe)(const ir::Graph&, const ir::Node&);
   std::array<Dims, 3> (*shapes)(const std::uint32_t* words, const std::int64_t* further,
                                 std::int64_t rows, std::int64_t columns, std::int64_t depth);
@@ -101,7 +102,9 @@ struct ContractionRulesOf {
                                               std::int64_t columns, std::int64_t depth) {
     return O::shapes(decode<O>(words), further, rows, columns, depth);
   }
-  static constexpr ContractionRules rules{O::whole_rows, &describe, &shapes};
+  static_assert(O::further >= 0 && O::further <= Contraction::max_further,
+                "a contraction has more further extents than a kernel can have");
+  static constexpr ContractionRules rules{O::whole_rows, O::further, &describe, &shapes};
 };
 
 }  // namespace detail
