@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "typeflow/cpu/rows.hpp"
@@ -34,6 +35,22 @@ struct contraction_of {
   }
   template <class E>
   static void run(const KernelCall&) {}
+};
+
+/// Where the rows of a result lie that is part of a larger tensor. Their neighbours in memory are
+/// other rows, so the processor does not fetch them ahead by itself.
+struct RowsInWhole {
+  const std::byte* first = nullptr;  ///< null: the result is a tensor of its own
+  std::int64_t pitch = 0;            ///< bytes
+  std::int64_t element = 0;          ///< bytes
+
+  /// Prefetches columns [column, last) of a row, which will be written.
+  void prefetch(std::int64_t row, std::int64_t column, std::int64_t last) const {
+    const std::byte* const at = first + row * pitch;
+    for (std::int64_t b = column * element; b < last * element; b += 64) {
+      __builtin_prefetch(at + b, 1);
+    }
+  }
 };
 
 /// The epilogue of a kernel of operation O: the operations that follow the products on a tile.
@@ -107,6 +124,19 @@ class Epilogue {
   static constexpr int strided_views = M::body.strided_views();
   static ir::StridedExtents view_of(int number, const std::int64_t* extents) {
     return ir::strides_at(number, Outer + 2, extents + ir::contraction_extents(O::further));
+  }
+
+  /// Of the first result, if there is one matrix.
+  static RowsInWhole rows_in_whole(const KernelCall& call) {
+    using Out = typename M::template Out<0>;
+    if constexpr (Outer == 0 && Out::is_strided) {
+      const ir::StridedExtents view = view_of(M::body.strided_before_store(0), call.extents);
+      constexpr std::int64_t size = size_of(Out::dtype);
+      return {call.operand<const std::byte>(M::first_store) + view.begin() * size,
+              view.stride(0) * size, size};
+    } else {
+      return {};
+    }
   }
 
   /// The beginnings of the current matrix and of its parts of the inputs.
