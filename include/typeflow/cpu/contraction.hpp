@@ -123,7 +123,7 @@ class Epilogue {
 
   static constexpr int strided_views = M::body.strided_views();
   static ir::StridedExtents view_of(int number, const std::int64_t* extents) {
-    return ir::strides_at(number, Outer + 2, extents + ir::contraction_extents(O::further));
+    return ir::strides_at(number, Outer + 2, extents + ir::contraction_extents(O::further_extents));
   }
 
   /// Of the first result, if there is one matrix.

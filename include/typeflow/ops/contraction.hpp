@@ -50,7 +50,7 @@ struct contraction : operation_base {
   /// on the tile run along all of them or none. If false, the last two axes are rows and columns,
   /// and the others lie outside of the matrices.
   static constexpr bool whole_rows = true;
-  static constexpr int further = 0;  ///< the number of Contraction::extents
+  static constexpr int further_extents = 0;  ///< the number of Contraction::extents
   /// Whether there are kernels for operands and sums of these types.
   static constexpr bool multiplies(DType a, DType b, DType y) {
     return (y == DType::float32 || y == DType::float64) && a == y && b == y;
@@ -102,9 +102,9 @@ struct ContractionRulesOf {
                                               std::int64_t columns, std::int64_t depth) {
     return O::shapes(decode<O>(words), further, rows, columns, depth);
   }
-  static_assert(O::further >= 0 && O::further <= Contraction::max_further,
+  static_assert(O::further_extents >= 0 && O::further_extents <= Contraction::max_further,
                 "a contraction has more further extents than a kernel can have");
-  static constexpr ContractionRules rules{O::whole_rows, O::further, &describe, &shapes};
+  static constexpr ContractionRules rules{O::whole_rows, O::further_extents, &describe, &shapes};
 };
 
 }  // namespace detail
