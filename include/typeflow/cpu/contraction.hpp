@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "typeflow/cpu/rows.hpp"
@@ -34,6 +35,22 @@ struct contraction_of {
   }
   template <class E>
   static void run(const KernelCall&) {}
+};
+
+/// Where the rows of a result lie that is part of a larger tensor. Their neighbours in memory are
+/// other rows, so the processor does not fetch them ahead by itself.
+struct RowsInWhole {
+  const std::byte* first = nullptr;  ///< null: the result is a tensor of its own
+  std::int64_t pitch = 0;            ///< bytes
+  std::int64_t element = 0;          ///< bytes
+
+  /// Prefetches columns [column, last) of a row, which will be written.
+  void prefetch(std::int64_t row, std::int64_t column, std::int64_t last) const {
+    const std::byte* const at = first + row * pitch;
+    for (std::int64_t b = column * element; b < last * element; b += 64) {
+      __builtin_prefetch(at + b, 1);
+    }
+  }
 };
 
 /// The epilogue of a kernel of operation O: the operations that follow the products on a tile.
@@ -137,10 +154,33 @@ class Epilogue {
     }
   }
 
+  // Results that are parts of larger tensors.
+
+  /// The strided views of results stand behind those of operands.
+  static constexpr int first_result_view = M::body.strided_before_store(0);
+  static constexpr int result_views = M::body.strided_views() - first_result_view;
+  static ir::StridedExtents view_of(int number, const std::int64_t* extents) {
+    return ir::strides_at(number, Outer + 2, extents + ir::contraction_extents(O::further_extents));
+  }
+
+  /// Of the first result, if there is one matrix.
+  static RowsInWhole rows_in_whole(const KernelCall& call) {
+    using Out = typename M::template Out<0>;
+    if constexpr (Outer == 0 && Out::is_strided) {
+      const ir::StridedExtents view = view_of(first_result_view, call.extents);
+      constexpr std::int64_t size = size_of(Out::dtype);
+      return {call.operand<const std::byte>(M::first_store) + view.begin() * size,
+              view.stride(0) * size, size};
+    } else {
+      return {};
+    }
+  }
+
   /// The beginnings of the current matrix and of its parts of the inputs.
   struct Place {
     std::int64_t first = 0;
     std::array<std::int64_t, M::inputs> inputs{};  ///< for an index along an outer axis: the index
+    std::array<std::int64_t, Outer == 0 ? 0 : result_views> views{};  ///< in larger tensors
   };
   template <int I>
   static std::int64_t start(const std::int64_t* extents, std::int64_t matrix) {
@@ -149,21 +189,35 @@ class Epilogue {
     if ((M::template Input<I>::axes & columns_bit) != 0) size *= extents[Extents::columns];
     return part<I>(extents, matrix) * size;
   }
+  /// How far the matrix's part of each result's view lies behind the view's beginning.
+  static auto view_starts(const std::int64_t* extents, std::int64_t matrix) {
+    std::array<std::int64_t, result_views> starts{};
+    for (int i = Outer - 1; i >= 0 && result_views > 0; --i) {
+      const std::int64_t extent = extents[Extents::outer + i];
+      for (int v = 0; v < result_views; ++v) {
+        starts[static_cast<std::size_t>(v)] +=
+            matrix % extent * view_of(first_result_view + v, extents).stride(i);
+      }
+      matrix /= extent;
+    }
+    return starts;
+  }
   static Place place(const std::int64_t* extents, std::int64_t matrix) {
     if constexpr (Outer == 0) {
       return {};
     } else {
       return [&]<int... I>(std::integer_sequence<int, I...>) {
         return Place{matrix * extents[Extents::rows] * extents[Extents::columns],
-                     {start<I>(extents, matrix)...}};
+                     {start<I>(extents, matrix)...},
+                     view_starts(extents, matrix)};
       }(typename M::InputNumbers{});
     }
   }
 
-  /// Whether nothing follows the products: they are the result.
+  /// Whether nothing follows the products: they are the result, which is a tensor of its own.
   static constexpr bool is_product = [] {
     if constexpr (M::inputs == 2 && M::items == 0 && M::stores == 1) {
-      return M::template Out<0>::dtype == D;
+      return M::template Out<0>::dtype == D && !M::template Out<0>::is_strided;
     } else {
       return false;
     }
@@ -192,7 +246,7 @@ class Epilogue {
  private:
   template <int I>
   static ir::StridedExtents factor(const std::int64_t* extents) {
-    return M::body.strides(I, Outer + 2, extents);
+    return view_of(M::body.strided_before(I), extents);
   }
 
   TYPEFLOW_INLINE static void vector(const KernelCall& call, const Ops& ops, const Place& place,
@@ -207,7 +261,7 @@ class Epilogue {
     const ElementContext at{call.random, first + i * columns + j};
     M::template evaluate<0>(r, ops, at);
     [&]<int... K>(std::integer_sequence<int, K...>) TYPEFLOW_INLINE_LAMBDA {
-      (store<K>(call, r, at.index, count), ...);
+      (store<K>(call, r, place, i, j, at.index, count), ...);
     }(typename M::StoreNumbers{});
   }
 
@@ -240,11 +294,19 @@ class Epilogue {
       }
     }
   }
+  /// Stores elements of row i from column j on, which are number `index` of all and those behind.
   template <int K>
-  TYPEFLOW_INLINE static void store(const KernelCall& call, const Registers& r, std::int64_t at,
-                                    int count) {
+  TYPEFLOW_INLINE static void store(const KernelCall& call, const Registers& r, const Place& place,
+                                    std::int64_t i, std::int64_t j, std::int64_t index, int count) {
     using Out = typename M::template Out<K>;
     using E = element_of<Out::dtype>;
+    std::int64_t at = index;
+    if constexpr (Out::is_strided) {  // columns lie side by side
+      constexpr int number = M::body.strided_before_store(K);
+      const ir::StridedExtents view = view_of(number, call.extents);
+      at = view.begin() + i * view.stride(Outer) + j;
+      if constexpr (Outer > 0) at += place.views[number - first_result_view];
+    }
     E* const p = call.operand<E>(M::first_store + K) + at;
     if (count == N) {
       L::store(p, get<Out::value>(r));

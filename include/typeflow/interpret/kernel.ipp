@@ -84,9 +84,10 @@ class KernelInterpreter {
 
   void find_operands() {
     const std::int64_t* const extents = call_.extents;
+    const std::int64_t* const of_views = extents + extents_between(spec_);
     for (int i = 0; i < body_.inputs; ++i) {
       const InputSpec& input = body_.input[i];
-      const StridedExtents strided_view = body_.strides(i, space_.rank, extents);
+      const StridedExtents strided_view = body_.strides(i, space_.rank, of_views);
       inputs_.push_back({input.is_index ? nullptr : call_.operands[body_.operand(i)], input.axes,
                          input.is_strided, layout_of<max_rank>(input.axes, extent_, strided_view),
                          size_of(input.dtype)});
@@ -94,7 +95,7 @@ class KernelInterpreter {
     for (int s = 0; s < body_.stores; ++s) {
       const StoreSpec& store = body_.store[s];
       const unsigned axes = space_.axes_of(store);
-      const StridedExtents strided_view = body_.store_strides(s, space_.rank, extents);
+      const StridedExtents strided_view = body_.store_strides(s, space_.rank, of_views);
       results_.push_back({call_.operands[body_.first_result() + s], axes, store.is_strided,
                           layout_of<max_rank>(axes, extent_, strided_view), size_of(store.dtype)});
     }
@@ -152,7 +153,8 @@ class KernelInterpreter {
   std::int64_t factor_place(int i, std::int64_t k) const {
     if (!input(i).is_strided) return k;
     const std::int64_t columns = shapes_[static_cast<std::size_t>(i)].extent[1];
-    const StridedExtents view = body_.strides(i, space_.rank, call_.extents);
+    const StridedExtents view =
+        body_.strides(i, space_.rank, call_.extents + extents_between(spec_));
     return k / columns * view.stride(space_.rank - 2) + k % columns * view.stride(space_.rank - 1);
   }
   static bool overlap(const MemoryRange& a, const MemoryRange& b) {

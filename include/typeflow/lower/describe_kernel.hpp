@@ -55,10 +55,7 @@ class KernelDescriber : protected KernelInputs {
     for (int k = 0; k < input_count_; ++k) {
       differs |= inputs_[k].axes ^ inputs_[k].axes << 1;
     }
-    differs |= place_strided(space);
-    for (int i = 0; i < spec_.stores; ++i) {
-      if (destinations_[i].part != nullptr) differs |= place_part(*destinations_[i].part, space);
-    }
+    differs |= place_strided(space) | place_parts(space);
     const unsigned starts = (differs | 1u) & whole;
     int last[max_rank] =
         {};  // by axis of the kernel: the innermost axis of the space that is in it
@@ -95,6 +92,14 @@ class KernelDescriber : protected KernelInputs {
     }
     push_strided(last, axes);
     push_inputs();
+  }
+  /// Finds how results lie that are parts of larger tensors; returns the same as place_strided.
+  constexpr unsigned place_parts(const Dims& space) {
+    unsigned starts = 0;
+    for (int i = 0; i < spec_.stores; ++i) {
+      if (destinations_[i].part != nullptr) starts |= place_part(*destinations_[i].part, space);
+    }
+    return starts;
   }
   /// Says whether a loop with this innermost extent has short rows. A kernel without outer axes has
   /// one row, which counts as long.
@@ -192,13 +197,19 @@ class KernelDescriber : protected KernelInputs {
     spec_.op = node.op;
     const Factors factors{{layout_of_factor(a), layout_of_factor(b)},
                           {types_[type_of(a)].dims, types_[type_of(b)].dims}};
+    const Dims& space = types_[cluster.space].dims;
+    place_strided(space, 2);
+    // Each row of a part begins as far from the one before (PartFinder), so no axis is cut.
+    place_parts(space);
+    int last[max_rank] = {};  // as in lower_loop; none for rows or columns of extent 1
     if (node.op->contraction->whole_rows || dims.rank == 2) {
-      place_rows(dims, contraction);
+      place_rows(dims, contraction, last);
       for (const StridedAxes& factor : factors.layout) push_factor(factor, {}, factor.stride[0]);
     } else {
-      place_axes(dims, contraction, factors);
+      place_axes(dims, contraction, factors, last);
     }
-    for (int i = 0; i < contraction.further; ++i) push_extent(contraction.extents[i]);
+    for (int i = 0; i < node.op->contraction->further; ++i) push_extent(contraction.extents[i]);
+    push_strided(last, spec_.outer + 2);
     push_inputs();
   }
 
@@ -210,7 +221,7 @@ class KernelDescriber : protected KernelInputs {
 
   /// The extents and input axes of a contraction that is one matrix. All axes but the last are
   /// rows; an input runs along all of them or none.
-  constexpr void place_rows(const Dims& dims, const Contraction& contraction) {
+  constexpr void place_rows(const Dims& dims, const Contraction& contraction, int* last) {
     Count rows{};
     int row_axes = 0;  // of the space, which has none of extent 1
     for (int i = 0; i < dims.rank - 1; ++i) {
@@ -222,6 +233,8 @@ class KernelDescriber : protected KernelInputs {
     out_.extents.push(StepExtent{contraction.depth.coefficient, contraction.depth.powers});
     const unsigned all_rows = (1u << row_axes) - 1u;
     const bool columns = dims.extent[dims.rank - 1] != 1;
+    last[0] = row_axes > 0 ? row_axes - 1 : none;
+    last[1] = columns ? row_axes : none;
     for (int k = 0; k < input_count_; ++k) {
       const unsigned along = inputs_[k].axes;
       const bool along_rows = row_axes > 0 && (along & all_rows) != 0;
@@ -235,7 +248,7 @@ class KernelDescriber : protected KernelInputs {
   /// operands run alike become one. Axes along which a and the epilogue run as along rows, and b
   /// does not run, are rows. So (B,M,K) x (K,N) is one product of matrices, and has that kernel.
   constexpr void place_axes(const Dims& dims, const Contraction& contraction,
-                            const Factors& factors) {
+                            const Factors& factors, int* last) {
     Extent extents[max_rank] = {};     // of the space, less the columns
     Stride strides[2][max_rank] = {};  // of the operands along these axes
     int rank = 0;
@@ -280,9 +293,9 @@ class KernelDescriber : protected KernelInputs {
     unsigned to[max_rank + 1] = {};    // ...and what it is for the kernel
     int axes = 0;
     StepExtent outer[max_rank] = {};
-    int last[max_rank] = {};  // the innermost axis of the space in each
     int outer_count = 0;
     StepExtent row_extent{1, 0};
+    int last_row = none;
     for (int i = 0; i < rank; ++axes) {
       const int first = i;
       Count count{};
@@ -295,6 +308,7 @@ class KernelDescriber : protected KernelInputs {
       if (i == rank && (rows || (contraction.rows_of_a && (along_b >> first & 1u) == 0))) {
         row_extent = extent;
         if (contraction.rows_of_a) pitch[0] = strides[0][i - 1];
+        last_row = i - 1;
       } else {
         last[outer_count] = i - 1;
         outer[outer_count++] = extent;
@@ -312,6 +326,8 @@ class KernelDescriber : protected KernelInputs {
       }
       inputs_[k].axes = k < 2 ? along & outside : along;
     }
+    last[outer_count] = last_row;
+    last[outer_count + 1] = dims.extent[dims.rank - 1] != 1 ? rank : none;
     spec_.outer = outer_count;
     out_.extents.push(row_extent);
     push_extent(dims.extent[dims.rank - 1]);

@@ -80,12 +80,12 @@ class KernelInputs : protected ProgramBuilder {
 
   // Strided views.
 
-  /// Finds how strided views lie in the space of a loop. They may cut it: returns, as bits, the
-  /// axes that do not continue where the axis before them ends.
-  constexpr unsigned place_strided(const Dims& space) {
+  /// Finds how strided views, from the first_input on, lie in the space of the loops. They may cut
+  /// it: returns, as bits, the axes that do not continue where the axis before them ends.
+  constexpr unsigned place_strided(const Dims& space, int first_input = 0) {
     unsigned starts = 0;
     strided_count_ = 0;
-    for (int k = 0; k < input_count_ && !fused_.strided_views.empty(); ++k) {
+    for (int k = first_input; k < input_count_ && !fused_.strided_views.empty(); ++k) {
       const StridedView* const strided_view = fused_.strided_view(inputs_[k].storage);
       if (strided_view == nullptr) continue;
       const Dims& value = types_[type_of(strided_view->value)].dims;
@@ -103,7 +103,7 @@ class KernelInputs : protected ProgramBuilder {
                        types_[type_of(operand)].dims);
   }
 
-  /// The same for a result that a loop writes into a larger tensor. Strided views that are read
+  /// The same for a result that a kernel writes into a larger tensor. Strided views that are read
   /// come first.
   constexpr unsigned place_part(const Part& part, const Dims& space) {
     StridedAxes& along = strided_[strided_count_++];
@@ -112,13 +112,16 @@ class KernelInputs : protected ProgramBuilder {
     return along.starts;
   }
   /// Appends, for each strided view, its beginning and the strides along the kernel's axes to the
-  /// extents. `last` of these axes are the innermost of the space. A scalar has one stride.
+  /// extents. `last` are the innermost axes of the space that are in them; none for an axis of
+  /// extent 1. A scalar has one stride.
   constexpr void push_strided(const int* last, int axes) {
     for (int i = 0; i < strided_count_; ++i) {
       const StridedAxes& along = strided_[i];
       push_stride(along.begin[0]);
       push_stride(along.begin[1]);
-      for (int k = 0; k < axes; ++k) push_stride(along.stride[last[k]]);
+      for (int k = 0; k < axes; ++k) {
+        push_stride(last[k] == none ? Stride{0, 0} : along.stride[last[k]]);
+      }
     }
   }
 

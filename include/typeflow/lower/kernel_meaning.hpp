@@ -8,7 +8,8 @@
 // they run the loops. A kernel's types (lower/kernel_types.hpp) hold the same records as its
 // description, so both are asked by the same functions.
 //
-// A step's extents are those of the loops, then the strided views'. For softmax over (batch, 10):
+// A step's extents are those of the loops, a contraction's further ones, then the strided views'.
+// For softmax over (batch, 10):
 //
 //   space     axis 0: batch, axis 1: 10, folded
 //   passes    0: max      1: sum of exp(x - max)      2: exp(x - max) / sum, stored
@@ -17,12 +18,14 @@
 
 #include "typeflow/core/shape.hpp"
 #include "typeflow/lower/kernel_spec.hpp"
+#include "typeflow/ops/contraction.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::ir {
 
 // The space: the axes of the loops.
 
-/// The order of a contraction's extents. Behind them are those that only its operation knows.
+/// The order of a contraction's extents. Behind them are those that only its operation knows, then
+/// those of strided views.
 struct ContractionExtents {
   static constexpr int rows = 0;
   static constexpr int columns = 1;
@@ -65,6 +68,15 @@ constexpr KernelSpace space_of(KernelKind kind, int outer, bool folds) {
 constexpr KernelSpace space_of(const KernelSpec& kernel) {
   return space_of(kernel.kind, kernel.outer, kernel.folds);
 }
+/// The extents of a contraction that stand between those of its axes and the strided views': the
+/// depth, and those that only its operation knows.
+constexpr int contraction_extents(int further) { return 1 + further; }
+/// The same for any kernel with loops.
+constexpr int extents_between(const KernelSpec& kernel) {
+  return kernel.kind == KernelKind::contraction
+             ? contraction_extents(kernel.op->contraction->further)
+             : 0;
+}
 
 // Operands: where elements lie in memory.
 
@@ -81,7 +93,8 @@ struct StridedExtents {
   constexpr std::int64_t stride(int axis) const { return at[strides + axis]; }
 };
 
-/// A strided view's extents, by its number, in those of a step whose loops have `rank` axes.
+/// A strided view's extents, by its number, in those of a step whose loops have `rank` axes. Those
+/// of a contraction are passed without its first `extents_between`.
 constexpr StridedExtents strides_at(int number, int rank, const std::int64_t* extents) {
   return {extents + rank + number * StridedExtents::count(rank)};
 }
@@ -192,8 +205,7 @@ struct KernelBody {
   /// The strided view of input i, or of store s, among the extents of a step.
   constexpr StridedExtents strides(int i, int rank, const std::int64_t* extents) const {
     if (!input[i].is_strided) return {nullptr};
-    // The depth of a product is one extent more than its loops have axes.
-    return strides_at(strided_before(i), rank, extents + (has_product ? 1 : 0));
+    return strides_at(strided_before(i), rank, extents);
   }
   constexpr StridedExtents store_strides(int s, int rank, const std::int64_t* extents) const {
     if (!store[s].is_strided) return {nullptr};
@@ -271,8 +283,7 @@ constexpr int tensor_rank(const KernelSpec& kernel, int operand) {
 
 // Steps.
 
-/// The numbers of extents and words, and of operands that are read, of a step with this kernel. A
-/// contraction has further extents that only its operation knows.
+/// The numbers of extents and words, and of operands that are read, of a step with this kernel.
 struct StepNeeds {
   int extents;
   int words;
@@ -291,7 +302,8 @@ constexpr StepNeeds needs_of(const KernelSpec& kernel) {
   }
   const KernelSpace space = space_of(kernel);
   const KernelBody body = body_of(kernel);
-  needs.extents = space.extents() + body.strided_views() * StridedExtents::count(space.rank);
+  needs.extents = space.rank + extents_between(kernel) +
+                  body.strided_views() * StridedExtents::count(space.rank);
   needs.words = body.words_before(kernel.items) + (body.has_product ? kernel.op->words : 0);
   needs.inputs = body.first_result();
   return needs;

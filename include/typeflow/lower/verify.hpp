@@ -21,11 +21,12 @@ constexpr void check_strided(const ProgramPools& program, const Step& step,
   }
   const KernelSpace space = space_of(kernel);
   const KernelBody body = body_of(kernel);
-  std::int64_t of_axis[max_rank + 2] = {};
-  for (int k = 0; k < space.rank; ++k) of_axis[k] = extents[space.extent(k)];
+  std::int64_t of_axes[max_rank + 2] = {};
+  for (int k = 0; k < space.rank; ++k) of_axes[k] = extents[space.extent(k)];
+  const std::int64_t* const of_views = extents.data() + extents_between(kernel);
   const auto check = [&](Id slot, unsigned axes, StridedExtents strided_view) {
-    const auto layout = layout_of<max_rank>(axes, of_axis, strided_view);
-    const ElementRange range = elements_of(layout, axes, of_axis, space.rank);
+    const auto layout = layout_of<max_rank>(axes, of_axes, strided_view);
+    const ElementRange range = elements_of(layout, axes, of_axes, space.rank);
     const Dims& dims = program.types[program.slots[slot].type].dims;
     if (range.first < 0 || range.last > count_of(dims).resolve(sizes)) fail();
   };
@@ -33,25 +34,26 @@ constexpr void check_strided(const ProgramPools& program, const Step& step,
   for (int i = 0; i < kernel.inputs; ++i) {
     if (!kernel.input[i].is_strided) continue;
     unsigned axes = kernel.input[i].axes;
-    if (body.has_product) {  // a matrix lies along its own axes
+    if (body.has_product && i < 2) {  // a matrix lies along its own axes
       const auto shapes = kernel.op->contraction->shapes(
           program.words.data() + step.words.first, extents.data() + space.extents(),
           extents[ContractionExtents::rows], extents[ContractionExtents::columns],
           extents[ContractionExtents::depth]);
       for (int k = 0; k < 2; ++k) {
-        of_axis[space.rank - 2 + k] = shapes[static_cast<std::size_t>(i)].extent[k];
+        of_axes[space.rank - 2 + k] = shapes[static_cast<std::size_t>(i)].extent[k];
         axes |= 1u << (space.rank - 2 + k);
       }
     }
-    check(operands[body.operand(i)], axes, body.strides(i, space.rank, extents.data()));
+    check(operands[body.operand(i)], axes, body.strides(i, space.rank, of_views));
+    if (body.has_product) {
+      for (int k = 0; k < space.rank; ++k) of_axes[k] = extents[space.extent(k)];
+    }
   }
-  if (body.has_product) return;  // its results are whole tensors
   for (int s = 0; s < kernel.stores; ++s) {
     const Slot& slot = program.slots[operands[body.first_result() + s]];
     if (kernel.store[s].is_strided != (slot.within != none)) return fail();
     if (slot.within == none) continue;
-    check(slot.within, space.axes_of(kernel.store[s]),
-          body.store_strides(s, space.rank, extents.data()));
+    check(slot.within, space.axes_of(kernel.store[s]), body.store_strides(s, space.rank, of_views));
   }
 }
 
@@ -75,10 +77,10 @@ constexpr Message verify(const ProgramPools& program) {
         (step.inputs != needs.inputs || step.operands.count != needs.inputs + kernel.stores)) {
       fail(s, "other operands than its kernel has");
     }
-    const bool has_further = kernel.kind == KernelKind::contraction;
-    if (has_further ? step.extents.count < needs.extents : step.extents.count != needs.extents) {
+    const bool has_loops = !is_control && kernel.kind != KernelKind::custom;
+    if (step.extents.count != needs.extents) {
       fail(s, "other extents than its kernel has");
-    } else if (wrong.empty() && kernel.kind != KernelKind::custom && !is_control) {
+    } else if (wrong.empty() && has_loops) {
       check_strided(program, step, kernel, [&] { fail(s, "a strided view beyond its tensor"); });
     }
     // Constants that a step is the first to read have their words behind the step's.

@@ -37,10 +37,9 @@ struct Contraction {
   unsigned variant = 0;  ///< attributes that the kernel's type has
   /// Axes of the result outside of its matrices, as bits, along which a runs...
   unsigned outside_a = 0;
-  unsigned outside_b = 0;  ///< ...and b
-  bool rows_of_a = false;  ///< a's rows continue the axes outside, as one longer axis
-  int further = 0;         ///< the number of further extents that the kernel needs
-  Extent extents[max_further] = {};
+  unsigned outside_b = 0;            ///< ...and b
+  bool rows_of_a = false;            ///< a's rows continue the axes outside, as one longer axis
+  Extent extents[max_further] = {};  ///< the further ones that the kernel needs
 };
 
 /// Base of operations that are sums of products; elementwise operations may follow on a tile of
@@ -55,6 +54,7 @@ struct contraction : operation_base {
   /// an operand are a matrix, whose rows may lie any number of elements apart, and so may matrices
   /// along each axis in front of them. Such an operation has no further extents.
   static constexpr bool reads_strided = false;
+  static constexpr int further_extents = 0;  ///< the number of Contraction::extents
   /// Whether there are kernels for operands and sums of these types.
   static constexpr bool multiplies(DType a, DType b, DType y) {
     return (y == DType::float32 || y == DType::float64) && a == y && b == y;
@@ -88,6 +88,7 @@ constexpr AnyExpr without_widening(const AnyExpr& x) {
 struct ContractionRules {
   bool whole_rows;
   bool reads_strided;
+  int further;
   Contraction (*describe)(const ir::Graph&, const ir::Node&);
   std::array<Dims, 3> (*shapes)(const std::uint32_t* words, const std::int64_t* further,
                                 std::int64_t rows, std::int64_t columns, std::int64_t depth);
@@ -106,7 +107,10 @@ struct ContractionRulesOf {
                                               std::int64_t columns, std::int64_t depth) {
     return O::shapes(decode<O>(words), further, rows, columns, depth);
   }
-  static constexpr ContractionRules rules{O::whole_rows, O::reads_strided, &describe, &shapes};
+  static_assert(O::further_extents >= 0 && O::further_extents <= Contraction::max_further,
+                "a contraction has more further extents than a kernel can have");
+  static constexpr ContractionRules rules{O::whole_rows, O::reads_strided, O::further_extents,
+                                          &describe, &shapes};
 };
 
 }  // namespace detail

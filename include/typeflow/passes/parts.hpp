@@ -5,9 +5,9 @@
 // them.
 //
 // A concatenation computes nothing, nor does a pad inside of its borders. If nothing else reads an
-// operand, and a loop computes it, the loop can store its elements where they belong in the result:
-// they are written once. The operation stays a step, for its borders and for operands that others
-// compute. The result has memory from its first part on.
+// operand, and a loop or a contraction computes it, that kernel can store its elements where they
+// belong in the result: they are written once. The operation stays a step, for its borders and for
+// operands that others compute. The result has memory from its first part on.
 
 #include <cstdint>
 
@@ -77,7 +77,7 @@ class PartFinder {
     const Id cluster = fused_.cluster_of.items[producer];
     if (cluster == none || fused_.is_row.items[producer] != 0) return;
     const Cluster& c = fused_.clusters.items[cluster];
-    if (c.kind != ClusterKind::loop || !(c.device == node.device)) return;
+    if (c.kind == ClusterKind::single || !(c.device == node.device)) return;
     const Id whole = node.outputs.first;
     if (!can_index(graph_.dims_of(whole)) || !can_index(graph_.dims_of(operand))) return;
     Part part{value, whole, operand, {}};
@@ -92,7 +92,16 @@ class PartFinder {
                                            graph_.types.items[c.space].dims, (1u << c.rank) - 1u);
     if (!along.fits || !fits_starts(along.starts, c.reduced, c.rank)) return false;
     const bool is_short = along.run.powers == 0 && along.run.coefficient < limits_.run;
-    return along.stride[c.rank - 1] == Stride{1, 0} && !is_short;
+    if (along.stride[c.rank - 1] != Stride{1, 0} || is_short) return false;
+    return c.kind == ClusterKind::loop || can_multiply(c, along);
+  }
+  /// Whether a contraction can store its result so: the rows lie at one distance, and only the
+  /// columns may not continue where the row before ends. Kernels of GPUs store whole results.
+  constexpr bool can_multiply(const Cluster& c, const StridedAxes& along) const {
+    const Dims& result =
+        graph_.dims_of(graph_.nodes.items[c.first].outputs.first);  // of the product
+    return c.device.kind == DeviceKind::cpu && result.extent[result.rank - 1] != 1 &&
+           (along.starts & ~(1u << (c.rank - 1))) == 0;
   }
 
   const Graph& graph_;

@@ -82,12 +82,66 @@ TEST_CASE("what others want, too, has memory of its own") {
         }) == "Exp Transpose Concat");
 }
 
-TEST_CASE("what no loop computes, or not in long rows, is copied") {
-  CHECK(steps_of([](tf::Graph& g) { concat<1>(images(g), others(g)).named("y"); }) == "Concat");
+TEST_CASE("products and convolutions write parts whose rows lie at one distance") {
   CHECK(steps_of([](tf::Graph& g) {
           const auto x = slice<3>(images(g));  // (30,40)
-          concat<0>(matmul(x, transpose<1, 0>(x)), transpose<1, 0>(x)).named("y");
-        }).find('1') == std::string::npos);
+          const auto y = relu(matmul(x, transpose<1, 0>(x)) + 1.0f);
+          concat<1>(x, y).named("columns");
+          concat<0>(matmul(y, x), x).named("rows");
+          pad<0, 0, 2, 3>(matmul(y, y)).named("bordered");
+        }).find("MatMul") != std::string::npos);
+  CHECK(steps_of([](tf::Graph& g) {
+          const auto x = others(g);  // (20,10,40)
+          const auto w = tf::placeholder<float, 40, 12>(g, "w");
+          concat<2>(matmul(x, w), x).named("y");
+        }) == "MatMul1 Concat");
+  CHECK(steps_of([](tf::Graph& g) {
+          const auto x = tf::placeholder<float, tf::batch, 8, 8, 16>(g, "x");
+          const auto w = tf::placeholder<float, 3, 3, 16, 24>(g, "w");
+          concat<3>(relu(conv2d(x, w)), conv2d(x, w)).named("y");
+        }) == "Relu2 Concat");
+  SUBCASE("other places are copied: rows are cut, or columns do not lie together") {
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = tf::placeholder<float, tf::batch, 8, 8, 16>(g, "x");
+            const auto w = tf::placeholder<float, 1, 1, 16, 16>(g, "w");
+            concat<1>(conv2d(x, w), x).named("y");
+            pad<0, 0, 1, 1, 1, 1, 0, 0>(conv2d(x, 2.0f * w)).named("z");
+          }).find("Conv1") == std::string::npos);
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = others(g);  // (20,10,40)
+            concat<1>(matmul(x, tf::placeholder<float, 40, 40>(g, "w")), x).named("y");
+          }) == "MatMul Concat");
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = slice<3>(others(g));  // (10,40)
+            stack<1>(matmul(x, tf::placeholder<float, 40, 1>(g, "w")),
+                     matmul(x, tf::placeholder<float, 40, 1>(g, "v")))
+                .named("y");
+          }).find("MatMul1") == std::string::npos);
+  }
+  SUBCASE("so does what others want, too") {
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = slice<3>(others(g));  // (10,40)
+            const auto y = matmul(x, tf::placeholder<float, 40, 12>(g, "w")).named("p");
+            concat<1>(y, x).named("y");
+          }).find("MatMul1") == std::string::npos);
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = slice<3>(others(g));
+            const auto y = matmul(x, tf::placeholder<float, 40, 12>(g, "w"));
+            concat<1>(y, x).named("y");
+            concat<1>(x, y).named("z");
+          }).find("MatMul1") == std::string::npos);
+  }
+  SUBCASE("a concatenation of concatenations is one") {
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = others(g);
+            const auto w = tf::placeholder<float, 40, 12>(g, "w");
+            concat<2>(concat<2>(matmul(x, w), x), exp(matmul(x, w))).named("y");
+          }).find("Exp2 Concat") != std::string::npos);
+  }
+}
+
+TEST_CASE("what no kernel computes, or not in long rows, is copied") {
+  CHECK(steps_of([](tf::Graph& g) { concat<1>(images(g), others(g)).named("y"); }) == "Concat");
   const auto narrow = [](tf::Graph& g) {
     const auto x = tf::placeholder<float, 20, 7>(g, "x");
     concat<1>(exp(x), tf::placeholder<float, 20, 30>(g, "z")).named("y");
@@ -115,6 +169,16 @@ TEST_CASE("a tensor lives from its first part on, which has no memory besides") 
   tf::Graph g;
   const auto x = tf::placeholder<float, 16, 32>(g, "x");
   const auto y = concat<1>(exp(x), tanh(tf::placeholder<float, 16, 32>(g, "z")));
+  matmul(y, transpose<1, 0>(y)).named("product");
+  const tf::ir::InterpretedProgram program(g);
+  CHECK(test::plan_memory(program.view(), 1).bytes == (16 * 64 + 16 * 16) * 4);
+}
+
+TEST_CASE("a tensor that products write lives from its first part on, too") {
+  tf::Graph g;
+  const auto x = tf::placeholder<float, 16, 32>(g, "x");
+  const auto w = tf::placeholder<float, 32, 32>(g, "w");
+  const auto y = concat<1>(matmul(x, w), relu(matmul(x, w) - 1.0f));
   matmul(y, transpose<1, 0>(y)).named("product");
   const tf::ir::InterpretedProgram program(g);
   CHECK(test::plan_memory(program.view(), 1).bytes == (16 * 64 + 16 * 16) * 4);

@@ -23,7 +23,7 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 template <class E>
 Output<typename E::T> output_of(const KernelCall& call) {
   return {&finish_tile<E>, E::is_product ? E::result(call, {}, 0, 0) : nullptr,
-          call.extents[ir::ContractionExtents::columns]};
+          call.extents[ir::ContractionExtents::columns], E::rows_in_whole(call)};
 }
 
 /// The sums of a register tile's products, to rows of V vectors. While runs.more(), runs.next(at,
@@ -259,6 +259,9 @@ class WindowProduct {
     };
     T* to[S::rows];
     for (int r = 0; r < S::rows; ++r) to[r] = whole ? row(r) : tile + r * S::width;
+    for (int r = 0; r < block.count && output.rows.first != nullptr; ++r) {
+      output.rows.prefetch(block.result[r], column, last_column);
+    }
     const T* const weights = product.weights + panels.first(p) * product.taps() * product.z.depth;
     with_vectors<S>(width,
                     [&](auto vectors) { tile_of<vectors()>(product, block, weights, width, to); });

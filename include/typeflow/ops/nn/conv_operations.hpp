@@ -71,7 +71,6 @@ struct ConvAttributes {
   /// The further extents for kernels.
   constexpr Contraction contraction_of(Extent samples, Extent channels, Extent filters) const {
     Contraction c;
-    c.further = 7;
     c.extents[0] = samples;
     c.extents[1] = channels;
     c.extents[2] = filters;
@@ -143,6 +142,7 @@ struct ConvAttributes {
 /// (N,H,W,C) x (KH,KW,C/groups,F) -> (N,H',W',F); likewise for one or three axes.
 struct Conv : contraction, ConvAttributes {
   static constexpr std::string_view name = "Conv";
+  static constexpr int further_extents = 7;
   static constexpr bool multiplies(DType a, DType b, DType y) { return has_wide_sums(a, b, y); }
   static constexpr Type infer(const Conv& op, const Type& x, const Type& w) {
     const Extent channels = x.dims.extent[op.rank + 1];
@@ -179,6 +179,7 @@ struct Conv : contraction, ConvAttributes {
 /// (N,H',W',F) x (KH,KW,C/groups,F) -> (N,H,W,C)
 struct ConvInputGradient : contraction, ConvAttributes {
   static constexpr std::string_view name = "ConvInputGradient";
+  static constexpr int further_extents = 7;
   static constexpr bool multiplies(DType a, DType b, DType y) { return has_wide_sums(a, b, y); }
   static constexpr Type infer(const ConvInputGradient& op, const Type& dy, const Type& w) {
     const Extent channels = w.dims.extent[op.rank] * op.groups;
@@ -222,6 +223,7 @@ struct ConvInputGradient : contraction, ConvAttributes {
 /// (N,H,W,C) x (N,H',W',F) -> (KH,KW,C/groups,F)
 struct ConvFilterGradient : contraction, ConvAttributes {
   static constexpr std::string_view name = "ConvFilterGradient";
+  static constexpr int further_extents = 7;
   static constexpr bool multiplies(DType a, DType b, DType y) { return has_wide_sums(a, b, y); }
   static constexpr Type infer(const ConvFilterGradient& op, const Type& x, const Type& dy) {
     const Extent channels = x.dims.extent[op.rank + 1];
