@@ -168,6 +168,9 @@ const std::vector<Size> vectors = {
     {64, 1, 16},  {65, 1, 15},   {31, 1, 33}, {33, 1, 31},    {100, 1, 48},   {203, 1, 291},
     {9, 1, 4095}, {17, 1, 4100}, {0, 1, 5},   {3, 1, 0},      {1, 0, 3},      {1, 33, 40},
     {47, 1, 21},  {1, 63, 10}};
+// Matrices that no near cache holds: short and long rows, and pieces of rows.
+const std::vector<Size> large = {{1, 601, 441}, {1, 2501, 107}, {4603, 1, 61},
+                                 {37, 1, 7101}, {1, 9001, 31},  {1, 1024, 256}};
 // Tiles that are written to the result: whole or half ones, with part of a vector.
 const std::vector<Size> thin = {{4, 5, 9},    {12, 20, 4},   {8, 49, 3},  {9, 47, 130},
                                 {100, 20, 4}, {6, 48, 33},   {3, 17, 40}, {2, 31, 100},
@@ -180,6 +183,10 @@ const std::vector<Size> deep = {{1, 1, 4096},  {1, 1, 8192},  {1, 1, 8193}, {3, 
 TEST_CASE("products with one row or column are chains of multiplications and additions") {
   check<float>(vectors);
   check<double>(vectors);
+}
+TEST_CASE("products of a large matrix and a vector are chains of multiplications and additions") {
+  check<float>(large);
+  check<double>(large);
 }
 TEST_CASE("products with few rows or columns are chains of multiplications and additions") {
   check<float>(thin);
