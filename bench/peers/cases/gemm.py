@@ -33,5 +33,5 @@ CASES = [
     Case("64x256x256_b_transposed", [normal(64, 256), normal(256, 256)],
          lambda a, b, **o: torch.matmul(a, b.t(), **o), lambda a, b: jnp.matmul(a, b.T),
          tolerance=1e-4),
-    layer(128, 1024, 1024), layer(512, 512, 512),
+    layer(128, 1024, 1024), layer(512, 512, 512), layer(4096, 512, 64),
 ]
