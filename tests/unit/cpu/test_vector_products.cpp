@@ -197,6 +197,56 @@ TEST_CASE("products of few long rows and columns have equal bits for any number 
   check<double>(deep);
 }
 
+// A kernel has the loops that its known extents may need, and no others.
+using Product = tf::ops::MatMul;
+static_assert(Product::loops_of(784, 10, 100) == 0);
+static_assert(Product::loops_of(tf::batch, 10, 784) == Product::may_be_vector);
+static_assert(Product::loops_of(784, 1, 10) == Product::may_be_vector);
+static_assert(Product::loops_of(16, 16, 4096) == Product::may_be_deep);
+static_assert(Product::loops_of(17, 16, 4096) == 0 && Product::loops_of(16, 16, 4095) == 0);
+static_assert(Product::loops_of(1, tf::batch, tf::batch) ==
+              (Product::may_be_deep | Product::may_be_vector));
+
+template <int M, int N, int K>
+constexpr void known(tf::Graph& g) {
+  auto a = tf::placeholder<float, M, K>(g, "a");
+  auto at = tf::placeholder<float, K, M>(g, "at");
+  auto b = tf::placeholder<float, K, N>(g, "b");
+  auto rows_of_one = reshape<M, 1, K>(a);  // rows that are axes outside of the matrices
+  matmul(a, b).named("nn");
+  tf::matmul<tf::transpose_a>(at, b).named("tn");
+  matmul(rows_of_one, b).named("of_one_row");
+}
+template <int M, int N, int K>
+void check_known() {
+  const Size s{M, N, K};
+  CAPTURE(s.m);
+  CAPTURE(s.n);
+  CAPTURE(s.k);
+  std::mt19937 random(7);
+  const auto a = drawn<float>(random, s.m * s.k, false);
+  const auto b = drawn<float>(random, s.k * s.n, false);
+  const auto at = transposed(a, s.m, s.k);
+  tf::Variables variables;
+  tf::Session<known<M, N, K>> session(variables, {.threads = 1});
+  const auto [nn, tn, of_one_row] = session.template run<"nn", "tn", "of_one_row">(
+      tf::feed<"a">(a), tf::feed<"at">(at), tf::feed<"b">(b));
+  const std::vector<float> y = multiplied(s, a, b, std::vector<float>(nn.begin(), nn.end()));
+  CHECK(same(nn, y));
+  CHECK(same(tn, y));
+  CHECK(same(of_one_row, y));
+}
+TEST_CASE("products of known extents have the bits of those of unknown ones") {
+  check_known<1, 1, 4100>();
+  check_known<16, 8, 4096>();
+  check_known<17, 8, 4096>();
+  check_known<16, 9, 4096>();
+  check_known<16, 8, 4095>();
+  check_known<1, 50, 70>();
+  check_known<50, 1, 70>();
+  check_known<50, 3, 70>();
+}
+
 constexpr void one_row(tf::Graph& g) {
   auto a = tf::placeholder<float, 1, 3>(g, "a");
   auto b = tf::placeholder<float, 3, tf::batch>(g, "b");
