@@ -2,6 +2,8 @@
 
 // Matrix products of float: (B,M,K) x (B,K,N) -> (B,M,N).
 
+#include <string>
+
 #include "cases.hpp"
 
 #include "products.hpp"
@@ -29,6 +31,42 @@ void layer(Cases& c) {
           Normal<float, p.columns>>(p.name);
 }
 
+/// The same as a run for the product, and one for the rest, which reads it.
+template <std::size_t I>
+constexpr void two_passes(tf::Graph& g) {
+  constexpr Product p = layers[I];
+  auto x = tf::placeholder<float, p.rows, p.depth>(g, "x");
+  auto w = tf::placeholder<float, p.depth, p.columns>(g, "w");
+  auto y = tf::placeholder<float, p.rows, p.columns>(g, "y");
+  auto b = tf::placeholder<float, p.columns>(g, "b");
+  matmul(x, w).named("product");
+  relu(y + b).named("result");
+}
+template <std::size_t I>
+void unfused_layer(Cases& c) {
+  constexpr Product p = layers[I];
+  const std::string name = std::string(p.name) + "_in_two_passes";
+  if (!c.chosen(name)) return;
+  using Elements = detail::Elements<float>;
+  const auto x = Elements::of<Normal<float, p.rows, p.depth>>(0);
+  const auto w = Elements::of<Normal<float, p.depth, p.columns>>(1);
+  const auto b = Elements::of<Normal<float, p.columns>>(2);
+  const Elements product(b.span().size() * p.rows);
+  const Elements result(product.span().size());
+  tf::Variables variables;
+  tf::Session<two_passes<I>> session(variables, {.seed = 1, .threads = c.threads()});
+  c.time(
+      name,
+      [&] {
+        session.run(tf::feed<"x">(x.span()), tf::feed<"w">(w.span()),
+                    tf::into<"product">(product.span()));
+        session.run(tf::feed<"y">(product.span()), tf::feed<"b">(b.span()),
+                    tf::into<"result">(result.span()));
+      },
+      x.span().size_bytes() + w.span().size_bytes() + b.span().size_bytes() +
+          result.span().size_bytes());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -47,6 +85,8 @@ int main(int argc, char** argv) {
           Normal<float, 8, 128, 8, 64>, Normal<float, 8, 128, 8, 64>>("heads_scores");
   c.value<[](auto p, auto v) { return matmul(p, transpose<0, 2, 1, 3>(v)); },
           Normal<float, 8, 8, 128, 128>, Normal<float, 8, 128, 8, 64>>("heads_values");
-  layer<0>(c);
-  layer<1>(c);
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (layer<I>(c), ...);
+    (unfused_layer<I>(c), ...);  // without peers: what the fused ones save
+  }(std::make_index_sequence<std::size(layers)>{});
 }

@@ -6,10 +6,16 @@
 
 #include "typeflow/cpu/ops/conv.hpp"
 #include "typeflow/cpu/ops/conv_filter_gradient.hpp"
-#include "typeflow/cpu/product_loops.hpp"
+#include "typeflow/cpu/product_choice.hpp"
 
 namespace typeflow::cpu_kernels {
 
+template class DeepProduct<float, DefaultArch>;
+template class DeepProduct<double, DefaultArch>;
+template class VectorProduct<float, DefaultArch>;
+template class VectorProduct<double, DefaultArch>;
+template class SmallProducts<float, DefaultArch>;
+template class SmallProducts<double, DefaultArch>;
 template class ProductLoops<float, DefaultArch>;
 template class ProductLoops<double, DefaultArch>;
 template class WindowProduct<float, DefaultArch, false>;

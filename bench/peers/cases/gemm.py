@@ -43,5 +43,5 @@ CASES = [
     Case("heads_values", [normal(8, 8, 128, 128), normal(8, 128, 8, 64)],
          lambda p, v, **o: torch.matmul(p, v.permute(0, 2, 1, 3), **o),
          lambda p, v: jnp.matmul(p, v.transpose(0, 2, 1, 3)), tolerance=1e-4),
-    layer(128, 1024, 1024), layer(512, 512, 512),
+    layer(128, 1024, 1024), layer(512, 512, 512), layer(4096, 512, 64),
 ]

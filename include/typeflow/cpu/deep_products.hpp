@@ -15,6 +15,7 @@
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
 #include "typeflow/cpu/transpose_blocks.hpp"
+#include "typeflow/ops/linear/matmul.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
@@ -23,9 +24,9 @@ class DeepProduct {
   using S = TileShape<T, A>;
   using B = xsimd::batch<T, A>;
   using Extents = ir::ContractionExtents;
-  static constexpr std::int64_t most_side = 16;      ///< rows, and columns
+  static constexpr std::int64_t most_side = ops::MatMul::deep_side;
   static constexpr std::int64_t most_results = 128;  ///< elements of the result
-  static constexpr std::int64_t least_depth = 4096;
+  static constexpr std::int64_t least_depth = ops::MatMul::least_deep;
   static constexpr std::int64_t part = 8192;  ///< steps of the depth whose sums are one task's
   static constexpr std::int64_t strip = 256;  ///< steps that are copied at a time
   static constexpr int side = 4;              ///< rows and columns of sums in registers: a tile

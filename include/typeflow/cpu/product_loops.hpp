@@ -18,12 +18,9 @@
 #include <cstring>
 
 #include "typeflow/core/extent.hpp"
-#include "typeflow/cpu/deep_products.hpp"
 #include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/rows.hpp"
-#include "typeflow/cpu/small_products.hpp"
 #include "typeflow/cpu/tile.hpp"
-#include "typeflow/cpu/vector_products.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
@@ -41,15 +38,13 @@ class ProductLoops {
 
  public:
   TYPEFLOW_COLD static std::int64_t workspace(const Kernel& kernel, const std::int64_t* extents) {
-    const std::int64_t deep = DeepProduct<T, A, Kernel>::workspace(extents);
-    if (is_simple(kernel, extents)) return deep;
     const std::int64_t copies =
         copies_in_task(kernel, extents)
             ? 0
             : checked_product(slots(kernel, extents), packed_size(kernel, extents));
     const std::int64_t elements =
         checked_sum(wide_size(kernel, extents), checked_sum(copies, sums_size(kernel, extents)));
-    return std::max(deep, checked_product(elements, sizeof(T)));
+    return checked_product(elements, sizeof(T));
   }
 
   static void run(const KernelCall& call, const Kernel& kernel);
@@ -57,12 +52,6 @@ class ProductLoops {
  private:
   using Extents = ir::ContractionExtents;
 
-  /// Whether the product has loops of its own.
-  static bool is_simple(const Kernel& kernel, const std::int64_t* extents) {
-    return DeepProduct<T, A, Kernel>::fits(kernel, extents) ||
-           VectorProduct<T, A, Kernel>::fits(kernel, extents) ||
-           SmallProducts<T, A, Kernel>::fits(kernel, extents);
-  }
   /// Whether a task copies the panels that it reads, a block at a time, since no other task does.
   static bool copies_in_task(const Kernel& kernel, const std::int64_t* extents) {
     return (kernel.transposed_b || kernel.wide_b() != nullptr) &&
@@ -415,16 +404,6 @@ class ProductLoops {
 
 template <class T, class A, class Kernel>
 void ProductLoops<T, A, Kernel>::run(const KernelCall& call, const Kernel& kernel) {
-  if (is_simple(kernel, call.extents)) {
-    if (DeepProduct<T, A, Kernel>::fits(kernel, call.extents)) {
-      DeepProduct<T, A, Kernel>::run(call, kernel);
-    } else if (VectorProduct<T, A, Kernel>::fits(kernel, call.extents)) {
-      VectorProduct<T, A, Kernel>::run(call, kernel);
-    } else {
-      SmallProducts<T, A, Kernel>::run(call, kernel);
-    }
-    return;
-  }
   const std::int64_t at_once = kernel.shared_b || copies_in_task(kernel, call.extents)
                                    ? kernel.count
                                    : slots(kernel, call.extents);

@@ -29,8 +29,10 @@ class TransposedRowSums {
  public:
   /// Whether the instruction set has the registers for it.
   static constexpr bool possible = line_square_size<Word> == lanes;
-  /// Rows that go along the depth together.
-  static constexpr std::int64_t together = 2 * lanes;
+  /// Groups of rows that go along the depth together, so that the processor is busy while a chain
+  /// waits for its last sum. For a group of 16, transposing the next square takes as long.
+  static constexpr int groups = lanes < 16 ? 2 : 1;
+  static constexpr std::int64_t together = groups * lanes;
 
 #if defined(__AVX512BW__)
   /// out[j] = sum over k of x[k] * m[j * pitch + k], for j < count; with `go_on`, added to out[j].
@@ -39,7 +41,7 @@ class TransposedRowSums {
     for (std::int64_t j = 0; j < count; j += together) {
       const std::int64_t rows = std::min(together, count - j);
       if (rows > lanes) {
-        add<2>(x, m + j * pitch, pitch, depth, rows, out + j, go_on);
+        add<groups>(x, m + j * pitch, pitch, depth, rows, out + j, go_on);
       } else {
         add<1>(x, m + j * pitch, pitch, depth, rows, out + j, go_on);
       }
@@ -49,8 +51,8 @@ class TransposedRowSums {
  private:
   static constexpr std::int64_t line = 64 / sizeof(X);
   static constexpr int steps = sizeof(Word) / sizeof(X);  ///< of a word
+  static constexpr std::int64_t lines_ahead = 8;
 
-  /// Two groups of rows keep the processor busy while a chain waits for its last sum.
   template <int Groups>
   [[gnu::noinline, gnu::flatten]] static void add(const T* x, const X* m, std::int64_t pitch,
                                                   std::int64_t depth, std::int64_t rows, T* out,
@@ -75,13 +77,15 @@ class TransposedRowSums {
         std::fill(std::copy(x, x + (depth - k), last_x), last_x + line, T(-0.0));
         x = last_x;
       }
-      // The next lines; behind a row's end the following rows' first ones.
-      const std::int64_t ahead = k + 4 * line < depth ? 4 * line : 4 * line - depth + most * pitch;
+      // Later lines; behind a row's end the following rows' first ones.
+      const std::int64_t ahead = k + lines_ahead * line < depth
+                                     ? lines_ahead * line
+                                     : lines_ahead * line - depth + most * pitch;
       unrolled<Groups>([&](auto g) TYPEFLOW_INLINE_LAMBDA {
         LineSquare<Word>::run(
             [&](int i) TYPEFLOW_INLINE_LAMBDA {
               const X* const from = at[g * lanes + i] + k;
-              prefetch(from, ahead);
+              prefetch_to_second(from, ahead);
               return _mm512_maskz_loadu_epi8(bytes, from);
             },
             [&](int step, __m512i words)

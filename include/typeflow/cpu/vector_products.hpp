@@ -6,14 +6,17 @@
 // as those of the register tile (cpu/tile.hpp), so they have its bits.
 //
 // If the elements of a step along the depth lie side by side, many vectors of sums go along the
-// depth together, and each step reads a long piece of a row. Otherwise rows are transposed in
-// registers: a line at a time (row_sums.hpp), or a few steps of as many rows as a vector has lanes.
-// Where the instruction set has no such registers, they are transposed into a cache.
+// depth together, and each step reads a piece of a row. Of a matrix that no near cache holds, a few
+// whole rows are read together instead, as they lie in memory (column_sums.hpp). Otherwise rows are
+// transposed in registers: a line at a time (row_sums.hpp), or a few steps of as many rows as a
+// vector has lanes. Where the instruction set has no such registers, they are transposed into a
+// cache.
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 
+#include "typeflow/cpu/column_sums.hpp"
 #include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/row_sums.hpp"
 #include "typeflow/cpu/rows.hpp"
@@ -80,8 +83,10 @@ class VectorProduct {
   using S = TileShape<T, A>;
   using L = Lanes<sizeof(T) == 8, A>;
   using Extents = ir::ContractionExtents;
-  static constexpr std::int64_t block = 8 * S::width;         ///< the most sums of a task
-  static constexpr std::int64_t rows_of_task = 4 * S::lanes;  ///< the same along the depth
+  static constexpr std::int64_t block = 8 * S::width;           ///< sums of a task
+  static constexpr std::int64_t walked_columns = 512;           ///< the same of rows read whole
+  static constexpr std::int64_t most_sums = 16384 / sizeof(T);  ///< half of the first cache
+  static constexpr std::int64_t rows_of_task = 4 * S::lanes;    ///< the same along the depth
   static constexpr int most = S::large ? 24 : 12;  ///< vectors of sums that registers hold
   static constexpr std::int64_t short_depth = 16;  ///< of rows that are transposed all at once
   static constexpr std::int64_t piece = 256;       ///< steps that are transposed at a time
@@ -102,15 +107,22 @@ class VectorProduct {
 
   static void run(const KernelCall& call, const Kernel& kernel) {
     const VectorProduct product(call, kernel);
-    const std::int64_t of_task = product.along_depth ? rows_of_task : block;
+    const std::int64_t of_task = product.along_depth ? rows_of_task
+                                 : product.by_rows   ? walked_columns
+                                                     : block;
     const std::int64_t blocks = (product.count + of_task - 1) / of_task;
     const std::int64_t work =
         2 * std::max<std::int64_t>(1, std::min(of_task, product.count)) * (product.depth + 1);
     const std::int64_t grain = grain_of_cost(work);
     parallel(call, kernel.count * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t task = begin; task < end; ++task) {
+      for (std::int64_t task = begin; task < end;) {
         const std::int64_t first = task % blocks * of_task;
-        product.compute(task / blocks, first, std::min(first + of_task, product.count));
+        // Rows are read in pieces as long as the part allows.
+        const std::int64_t together =
+            product.by_rows ? std::min({end - task, blocks - task % blocks, most_sums / of_task})
+                            : 1;
+        product.compute(task / blocks, first, std::min(first + together * of_task, product.count));
+        task += together;
       }
     });
   }
@@ -123,7 +135,9 @@ class VectorProduct {
         count(is_row ? c.extents[Extents::columns] : c.extents[Extents::rows]),
         depth(c.extents[Extents::depth]),
         pitch(is_row ? k.pitch_b : k.pitch_a),
-        along_depth((is_row ? k.transposed_b : !k.transposed_a) || (count == 1 && pitch == 1)) {}
+        along_depth((is_row ? k.transposed_b : !k.transposed_a) || (count == 1 && pitch == 1)),
+        by_rows(!along_depth &&
+                reads_rows(count, depth, k.wide_a() != nullptr ? 2 : std::int64_t{sizeof(T)})) {}
 
   /// Elements [first, last) of the result.
   void compute(std::int64_t matrix, std::int64_t first, std::int64_t last) const {
@@ -131,12 +145,15 @@ class VectorProduct {
     const std::int64_t of_b = kernel.start_of_b(call.extents, matrix);
     const T* const a = call.operand<const T>(0) + of_a;
     const T* const b = call.operand<const T>(1) + of_b;
-    alignas(64) T sums[block];
+    alignas(64) T sums[most_sums];
     T* const result = kernel.is_result ? call.operand<T>(2) + matrix * count + first : sums;
     if (kernel.wide_a() != nullptr) {
       sum_widened(of_a, of_b, first, last, result);
     } else if (along_depth) {
       sum_transposed(is_row ? a : b, is_row ? b : a, first, last, result);
+    } else if (by_rows) {
+      sum_by_rows<T, A>(is_row ? a : b, (is_row ? b : a) + first, pitch, depth, last - first,
+                        result, false);
     } else {
       sum_wide(is_row ? a : b, (is_row ? b : a) + first, last - first, result);
     }
@@ -296,6 +313,7 @@ class VectorProduct {
   const std::int64_t depth;
   const std::int64_t pitch;  ///< of the matrix
   const bool along_depth;    ///< whether the matrix's elements lie side by side along the depth
+  const bool by_rows;        ///< whether whole rows of the matrix are read
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "typeflow/cpu/column_sums.hpp"
 #include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/row_sums.hpp"
 #include "typeflow/cpu/tile.hpp"
@@ -60,6 +61,10 @@ class WidenedOperand {
   static void wide_sums(const float* x, const void* matrix, std::int64_t pitch, std::int64_t depth,
                         std::int64_t count, float* out, bool go_on) {
     const X* const m = static_cast<const X*>(matrix);
+    if (reads_rows(pitch, depth, sizeof(X))) {
+      sum_by_rows<float, A>(x, m, pitch, depth, count, out, go_on);
+      return;
+    }
     std::int64_t j = 0;
     const auto take = [&](auto vectors) {
       for (; count - j >= vectors() * lanes; j += vectors() * lanes) {
@@ -120,6 +125,41 @@ class WidenedOperand {
     unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
       sum[v] = go_on ? B::load_unaligned(out + v * lanes) : B(0.0f);
     });
+#if defined(__AVX512BW__)
+    // Of two vectors, one has the even columns, and the other the odd ones: they are the halves of
+    // words, so that widening takes one instruction each.
+    if constexpr (std::is_same_v<X, bfloat16> && V % 2 == 0 && lanes == 16) {
+      const __m512i halves =
+          _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+      const __m512i others = _mm512_or_si512(halves, _mm512_set1_epi32(1));
+      const __m512i front =
+          _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+      const __m512i back = _mm512_or_si512(front, _mm512_set1_epi32(8));
+      const auto permute = [&](const __m512i& first, const __m512i& second) TYPEFLOW_INLINE_LAMBDA {
+        unrolled<V / 2>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+          const __m512 x0 = sum[2 * v];
+          const __m512 x1 = sum[2 * v + 1];
+          sum[2 * v] = B(_mm512_permutex2var_ps(x0, first, x1));
+          sum[2 * v + 1] = B(_mm512_permutex2var_ps(x0, second, x1));
+        });
+      };
+      if (go_on) permute(halves, others);
+      const __m512i high = _mm512_set1_epi32(static_cast<int>(0xFFFF0000u));
+      for (std::int64_t k = 0; k < depth; ++k, m += pitch) {
+        const B left(x[k]);
+        unrolled<V / 2>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+          const __m512i words = _mm512_loadu_si512(m + 2 * v * lanes);
+          const B even(_mm512_castsi512_ps(_mm512_slli_epi32(words, 16)));
+          const B odd(_mm512_castsi512_ps(_mm512_and_si512(words, high)));
+          sum[2 * v] = cpu_kernels::fma(left, even, sum[2 * v]);
+          sum[2 * v + 1] = cpu_kernels::fma(left, odd, sum[2 * v + 1]);
+        });
+      }
+      permute(front, back);
+      unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[v].store_unaligned(out + v * lanes); });
+      return;
+    }
+#endif
     for (std::int64_t k = 0; k < depth; ++k, m += pitch) {
       const B left(x[k]);
       unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {

@@ -35,6 +35,7 @@ struct Contraction {
 
   Count depth{};         ///< an element is the sum of so many products
   unsigned variant = 0;  ///< attributes that the kernel's type has
+  unsigned loops = 0;    ///< further ones of a processor's kernel: which loops its extents allow
   /// Axes of the result outside of its matrices, as bits, along which a runs...
   unsigned outside_a = 0;
   unsigned outside_b = 0;            ///< ...and b

@@ -168,6 +168,9 @@ const std::vector<Size> vectors = {
     {64, 1, 16},  {65, 1, 15},   {31, 1, 33}, {33, 1, 31},    {100, 1, 48},   {203, 1, 291},
     {9, 1, 4095}, {17, 1, 4100}, {0, 1, 5},   {3, 1, 0},      {1, 0, 3},      {1, 33, 40},
     {47, 1, 21},  {1, 63, 10}};
+// Matrices that no near cache holds: short and long rows, and pieces of rows.
+const std::vector<Size> large = {{1, 601, 441}, {1, 2501, 107}, {4603, 1, 61},
+                                 {37, 1, 7101}, {1, 9001, 31},  {1, 1024, 256}};
 // Tiles that are written to the result: whole or half ones, with part of a vector.
 const std::vector<Size> thin = {{4, 5, 9},    {12, 20, 4},   {8, 49, 3},  {9, 47, 130},
                                 {100, 20, 4}, {6, 48, 33},   {3, 17, 40}, {2, 31, 100},
@@ -181,6 +184,10 @@ TEST_CASE("products with one row or column are chains of multiplications and add
   check<float>(vectors);
   check<double>(vectors);
 }
+TEST_CASE("products of a large matrix and a vector are chains of multiplications and additions") {
+  check<float>(large);
+  check<double>(large);
+}
 TEST_CASE("products with few rows or columns are chains of multiplications and additions") {
   check<float>(thin);
   check<double>(thin);
@@ -188,6 +195,56 @@ TEST_CASE("products with few rows or columns are chains of multiplications and a
 TEST_CASE("products of few long rows and columns have equal bits for any number of threads") {
   check<float>(deep);
   check<double>(deep);
+}
+
+// A kernel has the loops that its known extents may need, and no others.
+using Product = tf::ops::MatMul;
+static_assert(Product::loops_of(784, 10, 100) == 0);
+static_assert(Product::loops_of(tf::batch, 10, 784) == Product::may_be_vector);
+static_assert(Product::loops_of(784, 1, 10) == Product::may_be_vector);
+static_assert(Product::loops_of(16, 16, 4096) == Product::may_be_deep);
+static_assert(Product::loops_of(17, 16, 4096) == 0 && Product::loops_of(16, 16, 4095) == 0);
+static_assert(Product::loops_of(1, tf::batch, tf::batch) ==
+              (Product::may_be_deep | Product::may_be_vector));
+
+template <int M, int N, int K>
+constexpr void known(tf::Graph& g) {
+  auto a = tf::placeholder<float, M, K>(g, "a");
+  auto at = tf::placeholder<float, K, M>(g, "at");
+  auto b = tf::placeholder<float, K, N>(g, "b");
+  auto rows_of_one = reshape<M, 1, K>(a);  // rows that are axes outside of the matrices
+  matmul(a, b).named("nn");
+  tf::matmul<tf::transpose_a>(at, b).named("tn");
+  matmul(rows_of_one, b).named("of_one_row");
+}
+template <int M, int N, int K>
+void check_known() {
+  const Size s{M, N, K};
+  CAPTURE(s.m);
+  CAPTURE(s.n);
+  CAPTURE(s.k);
+  std::mt19937 random(7);
+  const auto a = drawn<float>(random, s.m * s.k, false);
+  const auto b = drawn<float>(random, s.k * s.n, false);
+  const auto at = transposed(a, s.m, s.k);
+  tf::Variables variables;
+  tf::Session<known<M, N, K>> session(variables, {.threads = 1});
+  const auto [nn, tn, of_one_row] = session.template run<"nn", "tn", "of_one_row">(
+      tf::feed<"a">(a), tf::feed<"at">(at), tf::feed<"b">(b));
+  const std::vector<float> y = multiplied(s, a, b, std::vector<float>(nn.begin(), nn.end()));
+  CHECK(same(nn, y));
+  CHECK(same(tn, y));
+  CHECK(same(of_one_row, y));
+}
+TEST_CASE("products of known extents have the bits of those of unknown ones") {
+  check_known<1, 1, 4100>();
+  check_known<16, 8, 4096>();
+  check_known<17, 8, 4096>();
+  check_known<16, 9, 4096>();
+  check_known<16, 8, 4095>();
+  check_known<1, 50, 70>();
+  check_known<50, 1, 70>();
+  check_known<50, 3, 70>();
 }
 
 constexpr void one_row(tf::Graph& g) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -132,13 +133,15 @@ constexpr Size sizes[] = {{1, 1, 1},     {1, 7, 9},     {1, 427, 70},   {1, 3, 2
                           {13, 250, 31}, {64, 49, 193}, {65, 48, 400},  {131, 210, 9},
                           {300, 5, 201}, {0, 3, 2},     {4, 5, 0},      {1, 5, 0},
                           {4, 1, 0},     {3, 0, 2},     {40, 201, 1100}};
+// Matrices that no near cache holds, and vectors of columns in pairs.
+constexpr Size large_sizes[] = {{1, 2501, 841}, {701, 1, 3001}, {1, 389, 300}};
 
 template <class X, class Y>
-void check() {
+void check(std::span<const Size> of = sizes) {
   for (const int threads : {1, 2, 3, 8}) {
     tf::Variables variables;
     tf::Session<products<X, Y>> session(variables, {.threads = threads});
-    for (const Size s : sizes) {
+    for (const Size s : of) {
       CAPTURE(s.m);
       CAPTURE(s.n);
       CAPTURE(s.k);
@@ -255,6 +258,11 @@ TEST_CASE("products of half and of bfloat16 have the bits of float's") {
   check<tf::bfloat16, tf::float16>();
   check<float, tf::bfloat16>();
   check<tf::float16, float>();
+}
+
+TEST_CASE("products of a vector and a large matrix of bfloat16 or half have the bits of float's") {
+  check<tf::bfloat16, tf::float16>(large_sizes);
+  check<tf::float16, tf::bfloat16>(large_sizes);
 }
 
 TEST_CASE("products of many matrices of half have the bits of float's") {

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "typeflow/cpu/contraction.hpp"
-#include "typeflow/cpu/product_loops.hpp"
+#include "typeflow/cpu/product_choice.hpp"
 #include "typeflow/cpu/widened_operands.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
@@ -104,7 +104,9 @@ struct contraction_of<ops::MatMul> {
     }
   }
   template <class E>
-  using Loops = ProductLoops<typename E::T, typename E::Arch, decltype(kernel_of<E>(nullptr))>;
+  using Loops = ProductChoice<typename E::T, typename E::Arch, decltype(kernel_of<E>(nullptr)),
+                              E::variant&(ops::MatMul::may_be_deep | ops::MatMul::may_be_vector),
+                              (E::outer > 0)>;
   /// Whether the processor multiplies pairs of the operands' elements.
   template <class E>
   static constexpr bool has_pairs = (E::variant & ops::MatMul::of_bfloat16) != 0 &&

@@ -125,6 +125,12 @@ struct MatMul : contraction {
   /// All elements of both operands are numbers of bfloat16.
   static constexpr std::uint32_t of_bfloat16 = 4;
 
+  // Loops of processors that a kernel has only if its extents may need them.
+  static constexpr unsigned may_be_deep = 8;     ///< a few results, each a long sum
+  static constexpr unsigned may_be_vector = 16;  ///< one row or one column
+  static constexpr std::int64_t deep_side = 16;  ///< the most rows, and columns, of few results
+  static constexpr std::int64_t least_deep = 4096;
+
   constexpr bool a() const { return (transposed & 1u) != 0; }
   constexpr bool b() const { return (transposed & 2u) != 0; }
 
@@ -167,6 +173,8 @@ struct MatMul : contraction {
     Contraction product;
     product.depth.multiply(a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
     product.variant = op.transposed;
+    product.loops = loops_of(y.dims.extent[y.dims.rank - 2], y.dims.extent[y.dims.rank - 1],
+                             a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
     const int outside = y.dims.rank - 2;
     const auto along = [&](const Dims& x) {
       unsigned axes = 0;
@@ -181,6 +189,14 @@ struct MatMul : contraction {
       product.rows_of_a = !op.a();
     }
     return product;
+  }
+  /// The loops that these extents do not exclude. A kernel's rows may be a multiple of `rows`.
+  static constexpr unsigned loops_of(Extent rows, Extent columns, Extent depth) {
+    const auto at_most = [](Extent x, std::int64_t most) { return x < 0 || x <= most; };
+    const bool deep = at_most(rows, deep_side) && at_most(columns, deep_side) &&
+                      (depth < 0 || depth >= least_deep);
+    const bool vector = at_most(rows, 1) || at_most(columns, 1);
+    return (deep ? may_be_deep : 0u) | (vector ? may_be_vector : 0u);
   }
   static constexpr std::array<Dims, 3> shapes(MatMul op, const std::int64_t*, std::int64_t rows,
                                               std::int64_t columns, std::int64_t depth) {

@@ -36,7 +36,9 @@ struct IntegerMatMul : contraction {
   }
   static constexpr Contraction describe(IntegerMatMul op, const Type& a, const Type& b,
                                         const Type& y) {
-    return MatMul::describe(MatMul{{}, op.transposed}, a, b, y);
+    Contraction product = MatMul::describe(MatMul{{}, op.transposed}, a, b, y);
+    product.loops &= MatMul::may_be_vector;
+    return product;
   }
   static constexpr std::array<Dims, 3> shapes(IntegerMatMul op, const std::int64_t* further,
                                               std::int64_t rows, std::int64_t columns,

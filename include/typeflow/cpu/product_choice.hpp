@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which loops compute a matrix product. The extents of a run decide. A kernel has no code for loops
+// that the extents known at compile time exclude (ops::MatMul::loops_of).
+
+#include <algorithm>
+#include <cstdint>
+
+#include "typeflow/cpu/deep_products.hpp"
+#include "typeflow/cpu/product_loops.hpp"
+#include "typeflow/cpu/small_products.hpp"
+#include "typeflow/cpu/vector_products.hpp"
+#include "typeflow/ops/linear/matmul.hpp"
+
+namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
+
+/// `Loops` has bits of ops::MatMul. `Several`: whether there may be more matrices than one.
+template <class T, class A, class Kernel, unsigned Loops, bool Several>
+struct ProductChoice {
+  static constexpr bool may_be_deep = (Loops & ops::MatMul::may_be_deep) != 0;
+  static constexpr bool may_be_vector = (Loops & ops::MatMul::may_be_vector) != 0;
+  using Deep = DeepProduct<T, A, Kernel>;
+  using Small = SmallProducts<T, A, Kernel>;
+  using OfVector = VectorProduct<T, A, Kernel>;
+  using Tiles = ProductLoops<T, A, Kernel>;
+
+  /// Larger extents never need less.
+  TYPEFLOW_COLD static std::int64_t workspace(const Kernel& kernel, const std::int64_t* extents) {
+    std::int64_t bytes = 0;
+    if constexpr (may_be_deep) {
+      bytes = Deep::workspace(extents);
+      if (Deep::fits(kernel, extents)) return bytes;
+    }
+    if constexpr (may_be_vector) {
+      if (OfVector::fits(kernel, extents)) return bytes;
+    }
+    if constexpr (Several) {
+      if (Small::fits(kernel, extents)) return bytes;
+    }
+    return std::max(bytes, Tiles::workspace(kernel, extents));
+  }
+
+  static void run(const KernelCall& call, const Kernel& kernel) {
+    if constexpr (may_be_deep) {
+      if (Deep::fits(kernel, call.extents)) return Deep::run(call, kernel);
+    }
+    if constexpr (may_be_vector) {
+      if (OfVector::fits(kernel, call.extents)) return OfVector::run(call, kernel);
+    }
+    if constexpr (Several) {
+      if (Small::fits(kernel, call.extents)) return Small::run(call, kernel);
+    }
+    Tiles::run(call, kernel);
+  }
+};
+
+#ifdef TYPEFLOW_COMPILED
+extern template class DeepProduct<float, DefaultArch>;
+extern template class DeepProduct<double, DefaultArch>;
+extern template class VectorProduct<float, DefaultArch>;
+extern template class VectorProduct<double, DefaultArch>;
+extern template class SmallProducts<float, DefaultArch>;
+extern template class SmallProducts<double, DefaultArch>;
+#endif
+
+}  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
