@@ -310,7 +310,8 @@ Values results(int gpus, const auto& runs) {
                                                            {.seed = 7, .soft_placement = true});
   int found = 0;
   for (const auto& device : session.devices()) found += device.device.kind == tf::DeviceKind::gpu;
-  if ((found > 0) != (gpus > 0)) throw tf::Error("control_flow", "the session has other GPUs than it should");
+  if ((found > 0) != (gpus > 0))
+    throw tf::Error("control_flow", "the session has other GPUs than it should");
   return runs(session, variables);
 }
 
