@@ -1,35 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// gpu [CASE]: times on a GPU, one line each: case, value, unit, ratio to the ceiling.
+// gpu [CASE]: times of operations on a GPU, one line each: case, value, unit, ratio to the ceiling.
+// gpu_steps.cu has those of training steps.
 //
 // The ceiling of kernels that are bound by memory is a copy of 1 GiB by CUDA; of products and
 // convolutions, the float multiply-adds that the GPU's cores can do at its highest clock, which
-// tensor cores exceed. Training steps have none.
+// tensor cores exceed.
 // With TYPEFLOW_BENCH_LIBRARIES, and -lcublasLt, there are products by NVIDIA's library, too.
 // The times are means over runs whose kernels are queued, without fetches.
 
 #include <typeflow/cuda.hpp>
+#include <typeflow/cuda/atomic_sums.hpp>
 #include <typeflow/cuda/indexing.hpp>
 #if defined(TYPEFLOW_BENCH_LIBRARIES)
 #include <typeflow/cuda/libraries.hpp>
 #endif
-#include <typeflow/cuda/pooling.hpp>
+#include <typeflow/indexing.hpp>
+#include <typeflow/mixed_precision.hpp>
 #include <typeflow/typeflow.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
-#include <string_view>
-#include <vector>
+
+#include "gpu_timing.hpp"
 
 namespace tf = typeflow;
+using gpu_timing::check;
+using gpu_timing::compute_bound;
+using gpu_timing::copy_rate;
+using gpu_timing::memory_bound;
 
 namespace {
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
 constexpr int rows = 1 << 18;  // of 1024 floats: 1 GiB
 constexpr int side = 4096;
+constexpr int wide = 8192;
 
 constexpr void map(tf::Graph& g) {
   auto x = tf::variable<float, rows, 1024>(g, "x", tf::ones());
@@ -70,6 +76,44 @@ constexpr void sorted(tf::Graph& g) {
   auto y = tf::variable<float, 1 << 22>(g, "y", tf::ones());
   assign(y, sort(x)).named("run");
 }
+/// The 64 largest of each of 256 rows, and of one row with as many elements.
+constexpr void largest(tf::Graph& g) {
+  auto x = tf::variable<float, 256, 65536>(g, "x", tf::uniform(0, 1));
+  auto y = tf::variable<float, 256, 64>(g, "y", tf::ones());
+  assign(y, tf::top_k<64>(x).values).named("run");
+}
+constexpr void largest_of_all(tf::Graph& g) {
+  auto x = tf::variable<float, 1 << 24>(g, "x", tf::uniform(0, 1));
+  auto y = tf::variable<float, 64>(g, "y", tf::ones());
+  assign(y, tf::top_k<64>(x).values).named("run");
+}
+/// A million updates of 64 floats for a table of `Rows`: each row gets 2^20 / Rows.
+template <int Rows>
+constexpr void scattered(tf::Graph& g) {
+  auto table = tf::variable<float, Rows, 64>(g, "table", tf::zeros());
+  auto updates = tf::variable<float, 1 << 20, 64>(g, "updates", tf::ones());
+  auto places = mod(tf::range<std::int32_t, 1 << 20>(g, 0, 7919), Rows);
+  tf::scatter_add(table, places, updates).named("run");
+}
+constexpr void map_short(tf::Graph& g) {
+  auto x = tf::variable<tf::bfloat16, 2 * rows, 1024>(g, "x", tf::ones());
+  assign(x, 0.5f * x + 1.0f).named("run");
+}
+constexpr void fold_short(tf::Graph& g) {
+  auto x = tf::variable<tf::bfloat16, 2 * rows, 1024>(g, "x", tf::ones());
+  auto total = tf::variable<float>(g, "total", tf::zeros());
+  assign(total, sum(tf::cast<float>(x))).named("run");
+}
+constexpr void softmax_short(tf::Graph& g) {
+  auto x = tf::variable<tf::bfloat16, 2 * rows, 1024>(g, "x", tf::ones());
+  assign(x, softmax(x)).named("run");
+}
+/// Adam with float masters of 16-bit variables.
+constexpr void optimizer_short(tf::Graph& g) {
+  auto x = tf::variable<tf::bfloat16, rows / 4, 1024>(g, "x", tf::ones());
+  auto loss = sum(square(tf::cast<float>(x))) * 0.5f;
+  tf::with_masters(tf::Adam{.rate = 0.001f}).minimize(loss).named("run");
+}
 constexpr void optimizer(tf::Graph& g) {
   auto x = tf::variable<float, rows / 4, 1024>(g, "x", tf::ones());
   tf::Adam{.rate = 0.001f}.minimize(sum(square(x)) * 0.5f).named("run");
@@ -81,83 +125,21 @@ constexpr void product(tf::Graph& g) {
   assign(c, matmul(a, b)).named("run");
 }
 
+/// A dense layer of 16-bit tensors: a product with a bias and relu.
+constexpr void dense_layer(tf::Graph& g) {
+  auto x = tf::variable<tf::bfloat16, wide, wide>(g, "x", tf::ones());
+  auto w = tf::variable<tf::bfloat16, wide, wide>(g, "w", tf::ones());
+  auto bias = tf::variable<tf::bfloat16, wide>(g, "bias", tf::ones());
+  auto y = tf::variable<tf::bfloat16, wide, wide>(g, "y", tf::zeros());
+  assign(y, relu(matmul(x, w) + bias)).named("run");
+}
+
 /// A layer of VGG-16: 32 images of 56 x 56, 256 channels in and out.
 constexpr void convolution(tf::Graph& g) {
   auto x = tf::variable<float, 32, 56, 56, 256>(g, "x", tf::ones());
   auto filters = tf::variable<float, 3, 3, 256, 256>(g, "filters", tf::ones());
   auto y = tf::variable<float, 32, 56, 56, 256>(g, "y", tf::zeros());
   assign(y, conv2d(x, filters)).named("run");
-}
-
-constexpr void train(const auto& logits, const auto& label) {
-  auto loss = mean(softmax_cross_entropy(logits, label)).named("loss");
-  tf::GradientDescent{.rate = 0.01f}.minimize(loss).named("run");
-}
-/// Chapter 3's, 784-10.
-constexpr void softmax_regression(tf::Graph& g) {
-  auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
-  auto label = tf::placeholder<std::int32_t, tf::batch>(g, "label");
-  train(tf::dense<10>(g, "output", x), label);
-}
-/// Chapter 4's, 784-300-10, without dropout.
-constexpr void mlp(tf::Graph& g) {
-  auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
-  auto label = tf::placeholder<std::int32_t, tf::batch>(g, "label");
-  train(tf::dense<10>(g, "output", relu(tf::dense<300>(g, "hidden", x))), label);
-}
-/// Chapter 5's, without dropout.
-constexpr void cnn(tf::Graph& g) {
-  auto x = tf::placeholder<float, tf::batch, 784>(g, "x");
-  auto label = tf::placeholder<std::int32_t, tf::batch>(g, "label");
-  auto h =
-      tf::max_pool<2, 2>(relu(tf::conv2d<32, 5>(g, "first", reshape<tf::batch, 28, 28, 1>(x))));
-  auto last = tf::max_pool<2, 2>(relu(tf::conv2d<64, 5>(g, "second", h)));
-  train(tf::dense<10>(g, "output", relu(tf::dense<1024>(g, "full", flatten(last)))), label);
-}
-
-/// Chapter 5's second, without regularization.
-constexpr void cifar(tf::Graph& g) {
-  auto x = tf::placeholder<float, tf::batch, 1728>(g, "x");
-  auto label = tf::placeholder<std::int32_t, tf::batch>(g, "label");
-  auto h =
-      tf::max_pool<3, 2>(relu(tf::conv2d<64, 5>(g, "first", reshape<tf::batch, 24, 24, 3>(x))));
-  auto last = tf::max_pool<3, 2>(lrn(relu(tf::conv2d<64, 5>(g, "second", lrn(h)))));
-  auto full = relu(tf::dense<192>(g, "fourth", relu(tf::dense<384>(g, "third", flatten(last)))));
-  train(tf::dense<10>(g, "output", full), label);
-}
-
-/// Seconds of a run: the mean of as many as take half a second, after some to warm up. `wait`
-/// returns when the GPU has done all.
-template <class Run, class Wait>
-double seconds_of(const Run& run, const Wait& wait) {
-  using Clock = std::chrono::steady_clock;
-  for (int i = 0; i < 5; ++i) run();  // the second run records a graph
-  wait();
-  for (int runs = 10;; runs *= 4) {
-    const Clock::time_point start = Clock::now();
-    for (int i = 0; i < runs; ++i) run();
-    wait();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    if (seconds > 0.5) return seconds / runs;
-  }
-}
-
-void check(cudaError_t error) {
-  if (error != cudaSuccess) throw tf::Error("CUDA", cudaGetErrorString(error));
-}
-const auto wait = [] { check(cudaDeviceSynchronize()); };
-
-/// Bytes a second of a copy of 1 GiB, read and written.
-double copy_rate() {
-  void* from = nullptr;
-  void* to = nullptr;
-  check(cudaMalloc(&from, gib));
-  check(cudaMalloc(&to, gib));
-  const double seconds =
-      seconds_of([&] { check(cudaMemcpyAsync(to, from, gib, cudaMemcpyDeviceToDevice)); }, wait);
-  check(cudaFree(from));
-  check(cudaFree(to));
-  return 2.0 * static_cast<double>(gib) / seconds;
 }
 
 /// Float operations a second of all cores at the highest clock.
@@ -171,91 +153,56 @@ double float_rate() {
   return 2e3 * kilohertz * cores * properties.multiProcessorCount;
 }
 
-/// The case that is wanted; all of them if it is empty.
-std::string_view wanted;
-bool is_wanted(std::string_view name) { return wanted.empty() || wanted == name; }
-
-template <auto Model, class Target = tf::CudaTarget>
-double seconds_of_model() {
-  tf::Variables variables;
-  tf::Session<Model, tf::training, Target> session(variables, {.seed = 1});
-  return seconds_of([&] { session.template run<"run">(); }, wait);
-}
-
-template <auto Model>
-void memory_bound(const char* name, double bytes, double ceiling) {
-  if (!is_wanted(name)) return;
-  const double rate = bytes / seconds_of_model<Model>();
-  std::printf("%s %.1f GB/s %.3f\n", name, rate / 1e9, rate / ceiling);
-}
-
-template <auto Model, class Target = tf::CudaTarget>
-void compute_bound(const char* name, double operations, double ceiling) {
-  if (!is_wanted(name)) return;
-  const double rate = operations / seconds_of_model<Model, Target>();
-  std::printf("%s %.2f TFLOP/s %.3f\n", name, rate / 1e12, rate / ceiling);
-}
-
-/// A training step with feeds from the host.
-template <auto Model, class Target = tf::CudaTarget>
-void training_step(const char* name, int batch, int inputs = 784) {
-  if (!is_wanted(name)) return;
-  tf::Variables variables;
-  tf::Session<Model, tf::training, Target> session(variables, {.seed = 1});
-  const std::vector<float> x(static_cast<std::size_t>(batch) * static_cast<std::size_t>(inputs),
-                             0.5f);
-  const std::vector<std::int32_t> label(static_cast<std::size_t>(batch), 3);
-  const double seconds = seconds_of(
-      [&] { session.template run<"run">(tf::feed<"x">(x), tf::feed<"label">(label)); }, wait);
-  std::printf("%s %.1f us -\n", name, 1e6 * seconds);
-}
-
 }  // namespace
 
-int main(int argc, char** argv) try {
-  if (argc > 1) wanted = argv[1];
-  int gpus = 0;
-  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
-    std::fprintf(stderr, "gpu: this machine has no GPU that CUDA can use\n");
-    return 1;
-  }
-  const double copy = copy_rate();
-  std::printf("copy %.1f GB/s 1.000\n", copy / 1e9);
-  memory_bound<map>("map", 2.0 * gib, copy);
-  memory_bound<fold>("fold", 1.0 * gib, copy);
-  memory_bound<fold_columns>("fold_columns", 1.0 * gib, copy);
-  // A copy assigns the result of these.
-  memory_bound<softmax_rows>("softmax", 4.0 * gib, copy);
-  memory_bound<layer_norm_rows>("layer_norm", 4.0 * gib, copy);
-  memory_bound<transposed>("transpose", 2.0 * gib, copy);
-  memory_bound<gathered>("gather", 1.0 * gib, copy);
-  memory_bound<sorted>("sort", 32.0 * (1 << 20), copy);  // as if each element moved once
-  memory_bound<optimizer>("adam", 6.0 * gib / 4, copy);  // x and two moments, read and written
-  const double peak = float_rate();
-  using Tf32 = tf::BasicCudaTarget<tf::Precision::tf32>;
-  using Bfloat16 = tf::BasicCudaTarget<tf::Precision::bfloat16>;
-  const double product_operations = 2.0 * side * side * side;
-  compute_bound<product>("product", product_operations, peak);
-  compute_bound<product, Tf32>("product_tf32", product_operations, peak);
-  compute_bound<product, Bfloat16>("product_bfloat16", product_operations, peak);
+int main(int argc, char** argv) {
+  return gpu_timing::run_cases(argc, argv, [] {
+    const double copy = copy_rate();
+    std::printf("copy %.1f GB/s 1.000\n", copy / 1e9);
+    memory_bound<map>("map", 2.0 * gib, copy);
+    memory_bound<map_short>("map_bf16", 2.0 * gib, copy);
+    memory_bound<fold>("fold", 1.0 * gib, copy);
+    memory_bound<fold_short>("fold_bf16", 1.0 * gib, copy);
+    memory_bound<fold_columns>("fold_columns", 1.0 * gib, copy);
+    // A copy assigns the result of these.
+    memory_bound<softmax_rows>("softmax", 4.0 * gib, copy);
+    memory_bound<softmax_short>("softmax_bf16", 4.0 * gib, copy);
+    memory_bound<layer_norm_rows>("layer_norm", 4.0 * gib, copy);
+    memory_bound<transposed>("transpose", 2.0 * gib, copy);
+    memory_bound<gathered>("gather", 1.0 * gib, copy);
+    memory_bound<sorted>("sort", 32.0 * (1 << 20), copy);  // as if each element moved once
+    memory_bound<largest>("top_k", gib / 16, copy);        // as if each element were read once
+    memory_bound<largest_of_all>("top_k_of_all", gib / 16, copy);
+    // As if each update were read once, and the table stayed in the caches.
+    using Atomic = tf::BasicCudaTarget<tf::Precision::exact, tf::AtomicSums<>>;
+    memory_bound<scattered<1 << 17>>("scatter_sorted", gib / 4, copy);
+    memory_bound<scattered<1 << 17>, Atomic>("scatter_atomic", gib / 4, copy);
+    memory_bound<scattered<1 << 6>>("scatter_few_sorted", gib / 4, copy);
+    memory_bound<scattered<1 << 6>, Atomic>("scatter_few_atomic", gib / 4, copy);
+    memory_bound<optimizer>("adam", 6.0 * gib / 4, copy);  // x and two moments, read and written
+    // 16-bit x, its rest and two moments.
+    memory_bound<optimizer_short>("adam_masters_bf16", 7.0 * gib / 4, copy);
+    const double peak = float_rate();
+    using Tf32 = tf::BasicCudaTarget<tf::Precision::tf32>;
+    using Bfloat16 = tf::BasicCudaTarget<tf::Precision::bfloat16>;
+    const double product_operations = 2.0 * side * side * side;
+    const double dense_operations = 2.0 * wide * wide * wide;
+    compute_bound<product>("product", product_operations, peak);
+    compute_bound<product, Tf32>("product_tf32", product_operations, peak);
+    compute_bound<product, Bfloat16>("product_bfloat16", product_operations, peak);
+    compute_bound<dense_layer>("dense_bf16", dense_operations, peak);
 #if defined(TYPEFLOW_BENCH_LIBRARIES)
-  using Libraries = tf::BasicCudaTarget<tf::Precision::exact, tf::CudaLibraries>;
-  using Tf32Libraries = tf::BasicCudaTarget<tf::Precision::tf32, tf::CudaLibraries>;
-  using Bfloat16Libraries = tf::BasicCudaTarget<tf::Precision::bfloat16, tf::CudaLibraries>;
-  compute_bound<product, Libraries>("product_libraries", product_operations, peak);
-  compute_bound<product, Tf32Libraries>("product_tf32_libraries", product_operations, peak);
-  compute_bound<product, Bfloat16Libraries>("product_bfloat16_libraries", product_operations, peak);
+    using Libraries = tf::BasicCudaTarget<tf::Precision::exact, tf::CudaLibraries>;
+    using Tf32Libraries = tf::BasicCudaTarget<tf::Precision::tf32, tf::CudaLibraries>;
+    using Bfloat16Libraries = tf::BasicCudaTarget<tf::Precision::bfloat16, tf::CudaLibraries>;
+    compute_bound<product, Libraries>("product_libraries", product_operations, peak);
+    compute_bound<product, Tf32Libraries>("product_tf32_libraries", product_operations, peak);
+    compute_bound<product, Bfloat16Libraries>("product_bfloat16_libraries", product_operations,
+                                              peak);
+    compute_bound<dense_layer, Libraries>("dense_bf16_libraries", dense_operations, peak);
 #endif
-  const double convolution_operations = 2.0 * 32 * 56 * 56 * 256 * 256 * 9;
-  compute_bound<convolution>("convolution", convolution_operations, peak);
-  compute_bound<convolution, Tf32>("convolution_tf32", convolution_operations, peak);
-  training_step<softmax_regression>("softmax_regression", 100);
-  training_step<mlp>("mlp", 100);
-  training_step<cnn>("cnn", 50);
-  training_step<cifar>("cifar", 128, 1728);
-  training_step<cifar, Tf32>("cifar_tf32", 128, 1728);
-  return 0;
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "gpu: %s\n", error.what());
-  return 1;
+    const double convolution_operations = 2.0 * 32 * 56 * 56 * 256 * 256 * 9;
+    compute_bound<convolution>("convolution", convolution_operations, peak);
+    compute_bound<convolution, Tf32>("convolution_tf32", convolution_operations, peak);
+  });
 }

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 
-"""The cases of bench/gpu.cu by PyTorch, on the GPU.
+"""The cases of bench/gpu.cu and bench/gpu_steps.cu by PyTorch, and training steps by JAX.
 
 python gpu.py [FILE]
 
-Prints a line each: case, value, unit; and, if FILE has the lines that bench/gpu.cu prints, the ratio
-of PyTorch's time to ours. Operations write into tensors that exist where PyTorch can. Training
-steps are recorded as CUDA graphs, feeds come from the host; so do ours. Convolutions are channels
-last, and cuDNN chooses their kernels by timing.
+Prints a line each: case, value, unit; and, if FILE has the lines that ours print, the ratio of its
+time to ours. Above 1 ours is faster. Operations write into tensors that exist where PyTorch can.
+Training steps have feeds from the host, as ours. PyTorch takes them in three ways, of which the
+fastest is shown: eager, recorded as a CUDA graph, and by torch.compile. JAX takes them with jit, if
+it is installed and finds the GPU. Convolutions are channels last, and cuDNN chooses their kernels by
+timing. A case that fails says so in a comment.
 """
 
 import sys
@@ -18,21 +20,21 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-ROWS, SIDE, GIB = 1 << 18, 4096, 1 << 30
+ROWS, SIDE, WIDE, GIB = 1 << 18, 4096, 8192, 1 << 30
 RATE = 0.01
 
 
-def seconds(run):
-    """Of a run: the mean of as many as take a third of a second."""
+def seconds(run, wait=torch.cuda.synchronize):
+    """Of a run: the mean of as many as take a third of a second. `wait` ends when all are done."""
     for _ in range(5):
         run()
-    torch.cuda.synchronize()
-    runs = 10
+    wait()
+    runs = 2
     while True:
         start = time.perf_counter()
         for _ in range(runs):
             run()
-        torch.cuda.synchronize()
+        wait()
         took = time.perf_counter() - start
         if took > 0.3:
             return took / runs
@@ -67,6 +69,22 @@ def memory_bound():
     yield "gather", GIB, lambda: kept.copy_(torch.index_select(narrow, 0, places, out=taken))
     keys = torch.rand(1 << 22, device="cuda")
     yield "sort", 32 * (1 << 20), lambda: torch.sort(keys)
+    rows = torch.rand(256, 65536, device="cuda")
+    row = rows.view(-1)
+    yield "top_k", GIB / 16, lambda: torch.topk(rows, 64)
+    yield "top_k_of_all", GIB / 16, lambda: torch.topk(row, 64)
+    updates = torch.ones(1 << 20, 64, device="cuda")
+    for name, size in (("scatter", 1 << 17), ("scatter_few", 1 << 6)):
+        table = torch.zeros(size, 64, device="cuda")
+        rows_of_updates = torch.arange(1 << 20, device="cuda") * 7919 % size
+        # Atomic additions; ours with sorted sums have the same peer.
+        for way in ("atomic", "sorted"):
+            yield f"{name}_{way}", GIB / 4, lambda: table.index_add_(0, rows_of_updates, updates)
+    short = torch.ones(2 * ROWS, 1024, device="cuda", dtype=torch.bfloat16)
+    short_result = torch.empty_like(short)
+    yield "map_bf16", 2 * GIB, lambda: compiled(short)
+    yield "fold_bf16", GIB, lambda: torch.sum(short, dtype=torch.float32)
+    yield "softmax_bf16", 4 * GIB, lambda: short.copy_(torch.softmax(short, 1, out=short_result))
     parameter = nn.Parameter(torch.ones(ROWS // 4, 1024, device="cuda"))
     parameter.grad = parameter.detach()
     adam = torch.optim.Adam([parameter], lr=0.001, fused=True)
@@ -92,11 +110,30 @@ def compute_bound():
     def bfloat16():
         c.copy_(a.bfloat16() @ b.bfloat16())
     yield "product_bfloat16", work, bfloat16
+    wide = torch.ones(WIDE, WIDE, device="cuda", dtype=torch.bfloat16)
+    weights = torch.ones_like(wide)
+    bias = torch.ones(WIDE, device="cuda", dtype=torch.bfloat16)
+    layer_work = 2 * WIDE**3
+    for name in ("dense_bf16", "dense_bf16_libraries"):
+        yield name, layer_work, [
+            lambda: torch.relu_(torch.addmm(bias, wide, weights)),
+            torch.compile(lambda: torch.relu(torch.addmm(bias, wide, weights))),
+            lambda: torch.ops.aten._addmm_activation(bias, wide, weights)]
 
 
 class Lrn(nn.Module):
     def forward(self, x):
         return functional.local_response_norm(x, 11, alpha=11, beta=0.5, k=1)
+
+
+class Lstm(nn.Module):  # reads the rows of 28 x 28 images
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTM(28, 256, batch_first=True)
+        self.output = nn.Linear(256, 10)
+
+    def forward(self, x):
+        return self.output(self.cell(x)[0][:, -1])
 
 
 class SamePool(nn.Module):  # of 3, stride 2, on even sides: as TensorFlow pads
@@ -111,6 +148,7 @@ def nets():
         nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
         nn.Linear(3136, 1024), nn.ReLU(), nn.Linear(1024, 10)), (50, 1, 28, 28), False
+    yield "lstm", Lstm(), (128, 28, 28), False
     for name, tf32 in (("cifar", False), ("cifar_tf32", True)):
         yield name, nn.Sequential(
             nn.Conv2d(3, 64, 5, padding=2), nn.ReLU(), SamePool(), Lrn(),
@@ -119,38 +157,98 @@ def nets():
             nn.Linear(192, 10)), (128, 3, 24, 24), tf32
 
 
-def training_step(net, shape):
-    """A step as a CUDA graph, fed from the host."""
+def training_steps(net, shape):
+    """Ways to take a step that is fed from the host, by name."""
     net = net.cuda()
-    if len(shape) == 4:
-        net = net.to(memory_format=torch.channels_last)
     x = torch.full(shape, 0.5, device="cuda")
     if len(shape) == 4:
+        net = net.to(memory_format=torch.channels_last)
         x = x.to(memory_format=torch.channels_last)
     label = torch.full((shape[0],), 3, device="cuda")
     fed = torch.full(shape, 0.5).pin_memory()
     fed_label = torch.full((shape[0],), 3).pin_memory()
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE, foreach=True)
 
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        functional.cross_entropy(net(x), label).backward()
-        optimizer.step()
+    def step_of(forward):
+        def step():
+            optimizer.zero_grad(set_to_none=True)
+            functional.cross_entropy(forward(x), label).backward()
+            optimizer.step()
+        return step
 
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
+    def fed_from_host(step):
+        def run():
+            x.copy_(fed, non_blocking=True)
+            label.copy_(fed_label, non_blocking=True)
             step()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
+        return run
 
-    def run():
-        x.copy_(fed, non_blocking=True)
-        label.copy_(fed_label, non_blocking=True)
-        graph.replay()
-    return run
+    def recorded(step):
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                step()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+        return graph.replay
+
+    eager = step_of(net)
+    yield "eager", lambda: fed_from_host(eager)
+    yield "graph", lambda: fed_from_host(recorded(eager))
+    yield "compiled", lambda: fed_from_host(step_of(torch.compile(net, mode="reduce-overhead")))
+
+
+def feeds():
+    """Copies of 64 MiB to the GPU, from pinned memory and other."""
+    x = torch.empty(1 << 24, device="cuda")
+    total = torch.empty((), device="cuda")
+    host = torch.full((1 << 24,), 0.5)
+    pinned = host.pin_memory()
+    for name, source in (("feed", host), ("feed_pinned", pinned)):
+        def run(source=source):
+            x.copy_(source, non_blocking=True)
+            torch.sum(x, 0, out=total)
+        yield name, run
+
+
+def jax_steps():
+    """Training steps of dense nets, and 1,000 of them in a loop, by JAX. (name, run, wait)"""
+    import os
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    import jax
+    import jax.numpy as jnp
+    import numpy
+    if jax.default_backend() != "gpu":
+        raise RuntimeError("JAX finds no GPU")
+
+    def loss_of(weights, x, label):
+        for i, (w, b) in enumerate(weights):
+            x = jnp.dot(x if i == 0 else jax.nn.relu(x), w, precision="highest") + b
+        chosen = jnp.take_along_axis(jax.nn.log_softmax(x), label[:, None], 1)
+        return -jnp.mean(chosen)
+
+    def step(weights, x, label):
+        slopes = jax.grad(loss_of)(weights, x, label)
+        return jax.tree_util.tree_map(lambda w, d: w - RATE * d, weights, slopes)
+
+    def thousand(weights, x, label):
+        return jax.lax.fori_loop(0, 1000, lambda _, w: step(w, x, label), weights)
+
+    x = numpy.full((100, 784), 0.5, numpy.float32)
+    label = numpy.full((100,), 3, numpy.int32)
+    nets_by_name = {"softmax_regression": (784, 10), "mlp": (784, 300, 10),
+                    "thousand_steps": (784, 10)}
+    for name, sizes in nets_by_name.items():
+        weights = [(jnp.zeros((n, m)) + 0.01, jnp.zeros(m)) for n, m in zip(sizes, sizes[1:])]
+        taken = jax.jit(thousand if name == "thousand_steps" else step, donate_argnums=0)
+        state = [weights]
+
+        def run(taken=taken, state=state):
+            state[0] = taken(state[0], x, label)
+        yield (name, run, lambda state=state: jax.block_until_ready(state[0]),
+               1000 if name == "thousand_steps" else 1)
 
 
 def main():
@@ -167,18 +265,44 @@ def main():
         shown = f"{ratio(ours[case]):.2f}" if case in ours else "-"
         print(f"{case} {value:.4g} {unit} {shown}", flush=True)
 
+    def fastest(case, ways):
+        """Seconds of the fastest of several ways, by name, that work."""
+        times = {}
+        for way, make in ways:
+            try:
+                times[way] = seconds(make())
+            except Exception as error:  # pylint: disable=broad-except
+                print(f"# {case}, {way}: {str(error).splitlines()[0] if str(error) else error!r}")
+        if len(times) > 1:
+            print(f"# {case}: " + ", ".join(f"{way} {1e6 * s:.4g} us" for way, s in times.items()))
+        return min(times.values(), default=float("nan"))
+
+    def ways_of(run):
+        runs = run if isinstance(run, list) else [run]
+        return [(f"way {i}", lambda run=run: run) for i, run in enumerate(runs)]
+
     print(f"# PyTorch {torch.__version__}: case value unit ours/its")
     for case, size, run in memory_bound():
-        rate = size / seconds(run) / 1e9
+        rate = size / fastest(case, ways_of(run)) / 1e9
         show(case, rate, "GB/s", lambda mine, rate=rate: mine / rate)
     torch.cuda.empty_cache()
     for case, size, run in compute_bound():
-        rate = size / seconds(run) / 1e12
+        rate = size / fastest(case, ways_of(run)) / 1e12
         show(case, rate, "TFLOP/s", lambda mine, rate=rate: mine / rate)
     for case, net, shape, tf32 in nets():
         allow_tf32(tf32)
-        took = seconds(training_step(net, shape)) * 1e6
+        took = fastest(case, training_steps(net, shape)) * 1e6
         show(case, took, "us", lambda mine, took=took: took / mine)
+    for case, run in feeds():
+        rate = (1 << 26) / seconds(run) / 1e9
+        show(case, rate, "GB/s", lambda mine, rate=rate: mine / rate)
+    try:
+        print("# JAX: case value unit ours/its")
+        for case, run, wait, steps in jax_steps():
+            took = seconds(run, wait) / steps * 1e6
+            show(case, took, "us", lambda mine, took=took: took / mine)
+    except (ImportError, RuntimeError) as error:
+        print(f"# no JAX: {error}")
 
 
 main()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The steps of the training program of MODEL, one of chapter_models.hpp, for GPUs. A line for each:
+// The steps of the training program of MODEL, one of lstm_model.hpp's, for GPUs. A line for each:
 // operations, bytes read and written, whether it is a product, name; separated by tabs.
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 #include <typeflow/exec/cost_model.hpp>
 #include <typeflow/lower/cost.hpp>
 
-#include "chapter_models.hpp"
+#include "lstm_model.hpp"
 
 int main() {
   using Program = tf::ir::Lowering<MODEL::model, tf::Mode::gpu_first>;

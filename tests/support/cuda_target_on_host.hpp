@@ -97,7 +97,10 @@ class CudaOnHost {
   std::atomic<std::int64_t> in_use{0};  ///< bytes
   bool has_conditional_nodes = true;
   std::atomic<int> conditional_nodes{0};
-  std::atomic<int> body_runs{0};  ///< of conditional nodes, that were run
+  std::atomic<int> body_runs{0};               ///< of conditional nodes, that were run
+  static constexpr bool counts_bodies = true;  ///< a real GPU does not say
+
+  static bool has_devices(int wanted) { return wanted <= most_devices; }
 
   static const tf::CudaRuntime& runtime() {
     static const tf::CudaRuntime table{

@@ -120,8 +120,8 @@ class LossScale {
     const Expr<bool> finite(*gradients.graph, all.id);
     const Expr<float> inverse = 1.0f / scale_;
     const auto& stepping = detail::with_step(optimizer);
-    const detail::Unscaled<std::remove_cvref_t<decltype(stepping)>> unscaled{{stepping},
-                                                                             inverse.any()};
+    const detail::Unscaled<std::remove_cvref_t<decltype(stepping)>> unscaled{
+        {stepping, stepping.name}, inverse.any()};
     const Effect step = cond(finite, [&] { return apply_gradients(unscaled, gradients); }, [] {});
     const Effect all_steps = detail::with_updates(step, gradients);
     if (options_.interval == 0) return all_steps;

@@ -59,7 +59,7 @@ constexpr DescentStep with_step(const GradientDescent& optimizer) { return {opti
 template <class O>
 struct StepsOf {
   O optimizer;
-  Label name = optimizer.name;
+  Label name;  // the optimizer's; given, since nvcc 13 does not find a member in a member's default
 
   constexpr bool every_row() const
     requires requires { optimizer.every_row(); }
@@ -103,8 +103,8 @@ struct WithMasters : detail::StepsOf<O> {
 /// within half of that distance.
 template <class O>
 constexpr auto with_masters(const O& optimizer) {
-  return WithMasters<std::remove_cvref_t<decltype(detail::with_step(optimizer))>>{
-      {detail::with_step(optimizer)}};
+  const auto& stepping = detail::with_step(optimizer);
+  return WithMasters<std::remove_cvref_t<decltype(stepping)>>{{stepping, stepping.name}};
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -411,7 +411,9 @@ class Simplifier {
 /// The part of the graph that the roots (values and tokens) need, simplified. `cuts` are values
 /// that will be fed: placeholders take their places.
 constexpr Simplified simplify(Graph&& graph, const Pool<Id>& roots, const Pool<Id>& cuts = {}) {
-  return Simplifier(std::move(graph), roots, cuts).run();
+  // A variable, since nvcc 13 does not destroy all of a temporary's members in constants.
+  Simplifier simplifier(std::move(graph), roots, cuts);
+  return simplifier.run();
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::ir

@@ -3,6 +3,8 @@
 // Every operation with a kernel for GPUs takes part in a test of this program that compares the
 // kernel with the processor's, the interpreter or plain loops (Kernels of
 // support/check_kernels.hpp, which check_cuda and the tests of CPUs' kernels use).
+//
+// For the emulation alone: it is about the program of all these tests.
 
 #include "support/tested_on_gpu.hpp"
 

@@ -56,7 +56,7 @@ auto on_gpu(const F& runs) {
   decltype(decided_by_host) out;
   const CudaCalls calls = calls_of([&] { out = fresh(); });
   CHECK(calls.nodes > 0);
-  CHECK(calls.bodies > 0);
+  CHECK((calls.bodies > 0 || !CudaOnHost::counts_bodies));
   CHECK(out == decided_by_host);
   return out;
 }
@@ -117,7 +117,7 @@ TEST_CASE("a while_loop is one graph launch, whatever its trip count") {
       if (round == 0) continue;
       CHECK(calls.graph_launches == 1);
       CHECK(calls.launches == 0);
-      CHECK(calls.bodies == trips);
+      if (CudaOnHost::counts_bodies) CHECK(calls.bodies == trips);
       CHECK(calls.out == 2);
     }
   }
@@ -164,7 +164,7 @@ TEST_CASE("scans, their gradients and random numbers are one graph") {
   CHECK(calls.launches == 0);
   CHECK(calls.waits == 0);
   CHECK(calls.out == 0);
-  CHECK(calls.bodies == 12);
+  if (CudaOnHost::counts_bodies) CHECK(calls.bodies == 12);
 }
 
 TEST_CASE("loops and branches nest, with any trip counts and arms") {
@@ -274,7 +274,7 @@ TEST_CASE("a thousand training steps are one graph launch") {
   const CudaCalls calls = calls_of([&] { CHECK(run(session, -1.0f) == 1000); });
   CHECK(calls.graph_launches == 1);
   CHECK(calls.launches == 0);
-  CHECK(calls.bodies == 1000);
+  if (CudaOnHost::counts_bodies) CHECK(calls.bodies == 1000);
   CHECK(calls.out == 1);
   CHECK(variables.get<std::int32_t>("done")[0] == 1000);
   double w[4] = {};
@@ -467,6 +467,8 @@ TEST_CASE("TYPEFLOW_CUDA_GRAPHS=0 has the host decide") {
   CHECK(calls.nodes == 0);
 }
 
+#if !defined(__CUDACC__)  // a GPU's calls do not fail on demand
+
 TEST_CASE("a call that fails while a loop is recorded leaves the host to decide") {
   static constexpr auto choose = [](tf::Graph& g) {
     auto xs = placeholder<float, 4, 3>(g, "xs");
@@ -505,3 +507,5 @@ TEST_CASE("a call that fails while a loop is recorded leaves the host to decide"
   CHECK(recovered > 20);
   CHECK(cuda.in_use == before);
 }
+
+#endif

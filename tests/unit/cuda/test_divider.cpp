@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Division by multiplication, against the operator.
+//
+// For the emulation alone: the arithmetic is the same on the processor.
 
 #include "support/cuda_on_host.hpp"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The emulation of CUDA finds the mistakes that it is there for.
+//
+// For the emulation alone: it is what is tested.
 
 #include "support/cuda_on_host.hpp"
 

@@ -97,6 +97,8 @@ class OfGpu {
 
 }  // namespace
 
+#if !defined(__CUDACC__)  // a GPU's calls do not fail on demand
+
 TEST_CASE("a call of CUDA's that fails on a feed's way is an error, or needs another way") {
   CudaOnHost& cuda = CudaOnHost::get();
   const std::int64_t before = cuda.in_use;
@@ -136,6 +138,8 @@ TEST_CASE("a call of CUDA's that fails on a feed's way is an error, or needs ano
   CHECK(errors > 10);
   CHECK(cuda.in_use == before);
 }
+
+#endif
 
 TEST_CASE("small feeds take no second buffer, and nothing is no feed") {
   CudaOnHost& cuda = CudaOnHost::get();
@@ -185,6 +189,8 @@ TEST_CASE("training on large feeds waits for nothing and allocates nothing, once
   CHECK(cuda.in_use == before);
 }
 
+#if !defined(__CUDACC__)
+
 TEST_CASE("without memory for a second buffer, a feed is copied in turn") {
   CudaOnHost& cuda = CudaOnHost::get();
   tf::CudaStream stream(CudaOnHost::runtime(), 0);
@@ -198,6 +204,8 @@ TEST_CASE("without memory for a second buffer, a feed is copied in turn") {
   CHECK(cuda.allocations == allocations);
   CHECK(place.elements() == x);
 }
+
+#endif
 
 TEST_CASE(
     "a feed in pinned memory is copied from there, and is the caller's when the run returns") {
@@ -230,6 +238,7 @@ TEST_CASE(
     const auto whole = static_cast<std::ptrdiff_t>(size) - last;
     CHECK(std::count(got.begin(), got.begin() + whole, std::byte(last)) == whole);
   }
+#if !defined(__CUDACC__)
   for (int failing = 0; failing < 6; ++failing) {
     cuda.until_failure = failing;
     bool failed = false;
@@ -243,6 +252,7 @@ TEST_CASE(
     feed(other, 30 + failing, large);
     CHECK(other.elements()[7] == std::byte(30 + failing));
   }
+#endif
   runtime.release_pinned(memory);
 }
 
@@ -292,6 +302,8 @@ TEST_CASE("feeds of any sizes and places arrive in the order of the stream") {
   CHECK(cuda.in_use == before);
 }
 
+#if !defined(__CUDACC__)  // looks into the emulation's stream
+
 // (Last, because the emulation protects all memory that was ever in use.)
 TEST_CASE("a large feed comes to the GPU while the kernels before it wait") {
   CudaOnHost& cuda = CudaOnHost::get();
@@ -316,3 +328,5 @@ TEST_CASE("a large feed comes to the GPU while the kernels before it wait") {
   std::vector<std::byte> got = place.elements();
   CHECK(got == second);
 }
+
+#endif

@@ -2,6 +2,8 @@
 
 // Nodes of recorded graphs depend on what they need, and on nothing else. The pretended GPU does
 // nodes in shuffled orders, so an edge that is missing gives wrong numbers.
+//
+// For the emulation alone: it knows the nodes and edges of a graph, and shuffles them.
 
 #include "support/cuda_target_on_host.hpp"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Operations without a kernel for GPUs, and machines without a GPU: the processor runs the steps.
+//
+// For the emulation alone: machines are pretended.
 
 #include "support/cuda_target_on_host.hpp"
 

@@ -2,6 +2,8 @@
 
 // What a library of products is asked: once for each product, with the bias that it can add, again
 // when kernels are recorded; and what happens if it can't, or fails.
+//
+// For the emulation alone: the library is a plain loop of the host.
 
 #include "support/library_on_host.hpp"
 

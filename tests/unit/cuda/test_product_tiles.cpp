@@ -2,6 +2,8 @@
 
 // Tiles of products, one for each grid, against loops in double: operands in either order, aligned
 // for packets or not, with extents that fill no tile and no panel.
+//
+// For the emulation alone: grids are run without a stream.
 
 #include "support/cuda_on_host.hpp"
 

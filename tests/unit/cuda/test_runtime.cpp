@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The run time of GPUs: memory, copies, streams, and an error from each of CUDA's calls in turn.
+//
+// For the emulation alone: calls fail on demand.
 
 #include "support/cuda_target_on_host.hpp"
 

@@ -2,6 +2,8 @@
 
 // The wrapper of tensor cores: products of fragments against plain loops, with the layouts of the
 // PTX ISA, and the rounding of operands.
+//
+// For the emulation alone: grids are run without a stream.
 
 #include "support/cuda_on_host.hpp"
 
