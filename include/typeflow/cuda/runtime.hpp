@@ -278,10 +278,6 @@ inline constexpr CudaRuntime cuda_runtime{
 
 namespace detail {
 
-/// What was done when the host has found an error of a kernel, which it had launched before.
-inline constexpr const char* late_cuda_error =
-    "a kernel of this step or an earlier one (SessionOptions::wait_for_steps finds which)";
-
 /// Throws an Error that names what was done, if it failed.
 inline void check_cuda(const CudaRuntime& runtime, cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;

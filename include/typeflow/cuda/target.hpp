@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "typeflow/cuda/kernel_names.hpp"
 #include "typeflow/cuda/kernels.hpp"
 #include "typeflow/cuda/stream.hpp"
 #include "typeflow/exec/all.hpp"
@@ -56,7 +57,7 @@ class BasicCudaDevices {
 
   template <class Kernel, DeviceKind D = DeviceKind::cpu>
   static constexpr KernelEntry kernel =
-      D == DeviceKind::gpu ? Kernels::template entry<Kernel, P>
+      D == DeviceKind::gpu ? cuda_kernels::noted<Kernel, Kernels, P>()
                            : cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>;
   /// The processor's code for every kernel, for steps that can't run on a GPU.
   template <class Kernel>
