@@ -4,6 +4,7 @@
 // The operations of a kernel, by name, and kernels that note them before they launch anything: see
 // late_errors.hpp.
 
+#include <array>
 #include <string_view>
 
 #include "typeflow/cuda/kernels.hpp"
@@ -12,18 +13,20 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
+// Lists with their lengths, because nvcc 13 does not find out the length of such arrays.
+
 template <class Kernel>
 struct KernelNames {
-  static constexpr std::string_view of[] = {"a step"};
+  static constexpr std::array<std::string_view, 1> of = {"a step"};
 };
 template <class Items>
 struct BodyNames {
-  static constexpr std::string_view of[] = {"copy"};
+  static constexpr std::array<std::string_view, 1> of = {"copy"};
 };
 template <class... It>
   requires(sizeof...(It) > 0)
 struct BodyNames<ir::List<It...>> {
-  static constexpr std::string_view of[] = {It::op::name...};
+  static constexpr std::array<std::string_view, sizeof...(It)> of = {It::op::name...};
 };
 template <bool Wide, int Outer, bool Folds, ir::InnerExtent Inner, class In, class It, class St>
 struct KernelNames<ir::LoopKernel<Wide, Outer, Folds, Inner, ir::Body<In, It, St>>>
@@ -32,11 +35,11 @@ template <bool Wide, int Outer, ir::InnerExtent Inner, class In, class It, class
 struct KernelNames<ir::ColumnsKernel<Wide, Outer, Inner, ir::Body<In, It, St>>> : BodyNames<It> {};
 template <class O, DType D, unsigned Variant, int Outer, class In, class... It, class St>
 struct KernelNames<ir::ContractionKernel<O, D, Variant, Outer, ir::Body<In, ir::List<It...>, St>>> {
-  static constexpr std::string_view of[] = {O::name, It::op::name...};
+  static constexpr std::array<std::string_view, 1 + sizeof...(It)> of = {O::name, It::op::name...};
 };
 template <class O, class In, class Out>
 struct KernelNames<ir::CustomKernel<O, In, Out>> {
-  static constexpr std::string_view of[] = {O::name};
+  static constexpr std::array<std::string_view, 1> of = {O::name};
 };
 
 /// The entry of `Kernels` for a kernel, whose calls are noted by their stream.
