@@ -9,6 +9,7 @@
 #include <typeflow/cuda/indexing.hpp>
 #include <typeflow/cuda/kernels.hpp>
 #include <typeflow/cuda/linalg.hpp>
+#include <typeflow/cuda/mixed_matmul.hpp>
 #include <typeflow/cuda/pooling.hpp>
 
 #include <algorithm>
@@ -93,9 +94,13 @@ std::string read(const fs::path& path) {
 /// cuda.hpp has it. `type` is the operation's C++ type: "ops::Bitcast".
 std::string header_of_kernel(std::string_view type) {
   const fs::path folder = fs::path(TYPEFLOW_SOURCE_DIR) / "include/typeflow/cuda";
-  const std::string specialization = "kernel_of<" + std::string(type) + ">";
+  const std::string kernel = "struct kernel_of<" + std::string(type) + ">";
+  const std::string contraction = "struct contraction_of<" + std::string(type) + ">";
   for (const fs::directory_entry& source : fs::directory_iterator(folder / "ops")) {
-    if (read(source.path()).find(specialization) == std::string::npos) continue;
+    const std::string text = read(source.path());
+    if (text.find(kernel) == std::string::npos && text.find(contraction) == std::string::npos) {
+      continue;
+    }
     const std::string included =
         "#include \"typeflow/cuda/ops/" + source.path().filename().string() + '"';
     if (read(folder / "kernels.hpp").find(included) != std::string::npos) return {};
@@ -131,7 +136,8 @@ std::string devices_of(const docs::Row& row) {
       continue;
     }
     on_gpu = true;
-    const bool own = r.op->kind == tf::Kind::custom || r.op->kind == tf::Kind::update;
+    const bool own = r.op->kind == tf::Kind::custom || r.op->kind == tf::Kind::update ||
+                     r.op->kind == tf::Kind::contraction;
     if (own) add(headers, header_of_kernel(type_of(*r.op)));
   }
   if (!on_gpu) return "CPU";

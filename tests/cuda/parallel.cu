@@ -17,7 +17,7 @@ constexpr void stages(tf::Graph& g) {
   auto x = placeholder<float, 2 * tf::batch, 6>(g, "x");
   auto y = placeholder<float, 2 * tf::batch, 3>(g, "y");
   auto pipe = tf::pipeline<2>(
-      g, tf::PipelineOrder::one_forward_one_backward, x, y,
+      g, {.kind = tf::DeviceKind::gpu}, x, y,
       [&](auto part) { return tanh(tf::dense<5>(g, "first", part)); },
       [&](auto part, auto expected) {
         return mean(square(tf::dense<3>(g, "last", part) - expected));

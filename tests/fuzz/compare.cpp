@@ -30,12 +30,13 @@ double imaginary_difference(const tf::HostTensor& a, const tf::HostTensor& b) {
   }
   return most;
 }
-bool agree(const Model& model, const tf::HostTensor& a, const tf::HostTensor& b, bool bits) {
+bool agree(const Model& model, const tf::HostTensor& a, const tf::HostTensor& b, bool bits,
+           double looseness) {
   if (bits) return same(a, b);
   if (model.numbers == Numbers::wild) return a.dims == b.dims && a.dtype == b.dtype;
   const double tolerance = model.numbers == Numbers::exact ? 0
-                           : a.dtype == tf::DType::float32 ? 2e-3
-                                                           : 1e-8;
+                           : a.dtype == tf::DType::float32 ? 2e-3 * looseness
+                                                           : 1e-8 * looseness;
   return test::difference(a, b) <= tolerance && imaginary_difference(a, b) <= tolerance;
 }
 
@@ -53,17 +54,18 @@ std::string first_difference(const tf::HostTensor& a, const tf::HostTensor& b) {
 }  // namespace
 
 std::string compare(const Model& model, const Run& run, const Outcome& a, const Outcome& b,
-                    bool bits) {
+                    bool bits, double looseness) {
   std::size_t next = 0;
   for (const std::string& name : run.fetches) {
     if (tf::ir::records(model.graph).is_token(model.id_of(name))) continue;
     const tf::HostTensor& x = a.values[next];
     const tf::HostTensor& y = b.values[next++];
-    if (!agree(model, x, y, bits)) return '"' + name + "\" differs" + first_difference(x, y);
+    if (!agree(model, x, y, bits, looseness))
+      return '"' + name + "\" differs" + first_difference(x, y);
   }
   for (const auto& [name, x] : a.variables) {
     const tf::HostTensor& y = b.variables.at(name);
-    if (!agree(model, x, y, bits)) {
+    if (!agree(model, x, y, bits, looseness)) {
       return "variable \"" + name + "\" differs" + first_difference(x, y);
     }
   }

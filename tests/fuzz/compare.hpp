@@ -18,8 +18,8 @@ struct Outcome {
 };
 
 /// What differs between two outcomes of a run; empty if nothing does. With `bits` every bit counts,
-/// else as much as the model's numbers allow.
+/// else as much as the model's numbers allow. `looseness` multiplies the tolerance of smooth ones.
 std::string compare(const Model& model, const Run& run, const Outcome& a, const Outcome& b,
-                    bool bits);
+                    bool bits, double looseness = 1);
 
 }  // namespace fuzz

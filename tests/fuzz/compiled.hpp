@@ -116,13 +116,13 @@ Outcome outcome(S& session, tf::Variables& store, const Runs& runs, const Model&
 }
 
 /// What differs between a model's meaning and what was got in a run; empty if nothing does. With
-/// `bits` every bit counts, else as much as the model's numbers allow.
+/// `bits` every bit counts, else as much as the model's numbers allow: see compare().
 inline std::string difference(const Model& model, const Run& run, const Outcome& meant,
-                              const Outcome& got, bool bits) {
+                              const Outcome& got, bool bits, double looseness = 1) {
   if (meant.error.empty() != got.error.empty()) {
     return '"' + got.error + "\" instead of \"" + meant.error + '"';
   }
-  return meant.error.empty() ? compare(model, run, meant, got, bits) : "";
+  return meant.error.empty() ? compare(model, run, meant, got, bits, looseness) : "";
 }
 
 /// Makes the runs of a seed's model with the interpreter of graphs. `check(model, i, variables,

@@ -106,6 +106,7 @@ TEST_CASE("programs of random graphs compute what the graphs mean") {
                                            "Merge",
                                            "NextIteration",
                                            "PartDone",
+                                           "PartDoneOnGpu",
                                            "PipelineStage",
                                            "Result",
                                            "RestoreTensor",

@@ -198,7 +198,9 @@ std::string as_program(std::uint64_t first_seed, int count, bool cuda) {
     --count;
     const std::string name = "model_" + std::to_string(seed);
     out << as_function(model, name) << '\n';
-    calls << "  wrong += fuzz::differs" << (cuda ? "_on_gpu" : "") << '<' << name << ">(" << seed
+    calls << "  wrong += fuzz::differs" << (cuda ? "_on_gpu" : "") << '<' << name;
+    if (cuda) calls << ", " << seed;  // chooses the target, while it is compiled
+    calls << ">(" << seed
           << ", [](const auto& r, std::size_t run) -> std::vector<tf::HostTensor> {\n"
           << "    switch (run) {\n";
     for (std::size_t i = 0; i < model.runs.size(); ++i) {

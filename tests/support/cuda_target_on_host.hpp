@@ -77,6 +77,7 @@ class CudaOnHost {
   }
 
   int devices = 1;
+  int driver_version = 0;                          ///< 0: none
   std::atomic<std::uint32_t> seed{1};              ///< of the order of threads
   std::atomic<long> until_failure{-1};             ///< the call that fails, counted down; -1: none
   std::atomic<long> until_kernel_failure{-1};      ///< the kernel that fails while it runs
@@ -108,6 +109,12 @@ class CudaOnHost {
             [](int* count) {
               *count = get().devices;
               return *count > 0 ? cudaSuccess : cudaErrorInvalidValue;
+            },
+        .versions =
+            [](int* driver, int* program) {
+              *driver = get().driver_version;
+              *program = 13020;
+              return cudaSuccess;
             },
         .use_device =
             [](int device) {

@@ -89,8 +89,8 @@ constexpr bool is_static(const Dims& dims) {
   }
   return true;
 }
-/// The same of a shape. A template's static_assert names it instead of calling is_static: nvcc's front end
-/// keeps 64 MB for each call in a constant expression that depends on template arguments.
+/// The same of a shape. A template's static_assert names it instead of calling is_static: nvcc's
+/// front end keeps 64 MB for each such call that depends on template arguments.
 template <class S>
 inline constexpr bool is_static_shape = is_static(S::dims);
 }  // namespace detail

@@ -331,7 +331,9 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
       }
       TYPEFLOW_UNROLL
       for (int j = 0; j < loads; ++j) {
-        if (part + j < result.parts) e.product[0] += of_part[j];
+        if (part + j < result.parts) {
+          e.product[0] = multiply_add(of_part[j], T(1), e.product[0]);
+        }
       }
     }
     follow(result, coordinate, matrix, e);

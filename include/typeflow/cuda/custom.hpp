@@ -42,6 +42,14 @@ struct kernel_of {
   static constexpr bool is_missing = true;
 };
 
+/// An operation that says `static constexpr bool only_orders = true` comes between others, and
+/// computes nothing.
+template <class O>
+  requires(O::only_orders)
+struct kernel_of<O> {
+  static void run(const O&, const Tensor*, const Tensor*, const KernelCall&) {}
+};
+
 template <class K>
 concept has_tensor_workspace = requires(const Tensor* x) { K::workspace(x, x); };
 

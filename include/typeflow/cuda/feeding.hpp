@@ -16,11 +16,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
+#include "typeflow/cuda/late_errors.hpp"
 #include "typeflow/cuda/runtime.hpp"
 #include "typeflow/cuda/staging.hpp"
 
@@ -33,9 +33,9 @@ class CudaFeeds {
   /// Bytes of the smallest tensor for which the second buffer pays.
   static constexpr std::int64_t least = std::int64_t{1} << 18;
 
-  /// `error` gets what the GPU has found wrong when the host waits for it.
-  CudaFeeds(const CudaRuntime& runtime, std::atomic<cudaError_t>& error)
-      : runtime_(runtime), error_(error), staging_(runtime, error) {}
+  /// `late` gets what the GPU has found wrong when the host waits for it.
+  CudaFeeds(const CudaRuntime& runtime, CudaLateErrors& late)
+      : runtime_(runtime), late_(late), staging_(runtime, late) {}
   CudaFeeds(const CudaFeeds&) = delete;
   CudaFeeds& operator=(const CudaFeeds&) = delete;
   ~CudaFeeds() {
@@ -103,14 +103,12 @@ class CudaFeeds {
     check(runtime_.copy(buffer.data, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice,
                         copies_),
           "copying to the device");
-    cudaError_t error = runtime_.record_event(buffer.arrived, copies_);
+    const cudaError_t error = runtime_.record_event(buffer.arrived, copies_);
     if (error != cudaSuccess) {
       runtime_.synchronize(copies_);
       check(error, "recording an event");
     }
-    error = runtime_.synchronize_event(buffer.arrived);
-    if (error != cudaSuccess) error_.store(error);
-    check(error, detail::late_cuda_error);
+    late_.check(runtime_.synchronize_event(buffer.arrived));
   }
   /// The buffer of a feed, or the one that was used longest ago.
   Buffer& buffer_for(const void* to) {
@@ -142,7 +140,7 @@ class CudaFeeds {
   }
 
   const CudaRuntime& runtime_;
-  std::atomic<cudaError_t>& error_;
+  CudaLateErrors& late_;
   CudaStaging staging_;
   std::mutex mutex_;  // guards what follows
   cudaStream_t copies_ = nullptr;

@@ -71,17 +71,38 @@ struct FourElements<T> {
     return x;
   }
 };
+/// Bytes are kept as a word.
+template <class T>
+  requires(sizeof(T) == 1)
+struct FourElements<T> {
+  static constexpr int packet = 4;
+  static constexpr int accesses = 1;
+  std::uint32_t word;
+
+  TYPEFLOW_DEVICE void clear(int) { word = 0; }
+  TYPEFLOW_DEVICE void load_packet(int, const T* from) {
+    word = std::bit_cast<std::uint32_t>(*reinterpret_cast<const Packet<T, 4>*>(from));
+  }
+  TYPEFLOW_DEVICE void load(int j, bool exists, const T* from) {
+    std::uint32_t byte = 0;
+    if (exists) byte = static_cast<std::uint8_t>(*from);
+    word = (word & ~(0xffu << 8 * j)) | byte << 8 * j;
+  }
+  TYPEFLOW_DEVICE T at(int j) const { return static_cast<T>(word >> 8 * j & 0xffu); }
+};
 
 /// Loads and stores an operand's chunks. A warp has one, or some that lie behind one another along
 /// the depth.
 ///
 /// A Source says where the operand's elements lie:
-///   using Element;                       that of the tile; of tiles of floats, 16-bit numbers, too
+///   using Element;                       that of the tile; of tiles of floats, 16-bit numbers,
+///   too;
+///                                        of tiles of int32, bytes
 ///   static constexpr bool along_depth;   neighbours are steps of a line; otherwise lines of a step
 ///   static constexpr bool has_padding;   elements may be missing, which are zeros
 ///   std::int64_t lines;
 ///   bool in_packets;                     four neighbours lie in aligned packets, of 16 bytes but
-///                                        for 16-bit numbers
+///                                        for 16-bit numbers and bytes
 ///   Line line(part, number) const;       `part` is the operand's matrix, or the group
 ///   Line neighbour(Line, int j, part, number) const;   j lines after line `number`, if
 ///                                                      neighbours are lines

@@ -8,11 +8,23 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "typeflow/cuda/panels.hpp"
 #include "typeflow/cuda/tensor_cores.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
+
+/// a * b + c: of floating-point numbers with one rounding, of integers modulo 2^32.
+template <class T>
+TYPEFLOW_DEVICE T multiply_add(T a, T b, T c) {
+  if constexpr (std::is_same_v<T, std::int32_t>) {
+    return static_cast<T>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b) +
+                          static_cast<std::uint32_t>(c));
+  } else {
+    return std::fma(a, b, c);
+  }
+}
 
 /// A tile of the result, of which each thread has EachRows x EachColumns elements. Each element is
 /// one chain of multiply-adds along the depth.
@@ -108,8 +120,8 @@ struct ProductTile {
       for (int i = 0; i < EachRows; ++i) {
         TYPEFLOW_UNROLL
         for (int j = 0; j < EachColumns; ++j) {
-          sum[i][j] = std::fma(of_rows[i / packet].element[i % packet],
-                               of_columns[j / packet].element[j % packet], sum[i][j]);
+          sum[i][j] = multiply_add(of_rows[i / packet].element[i % packet],
+                                   of_columns[j / packet].element[j % packet], sum[i][j]);
         }
       }
       other(d);
@@ -410,7 +422,7 @@ TYPEFLOW_DEVICE typename Tile::T sum_without_padding(const A& a, const B& b,
     const typename A::Element* const x = a.at(of_a, a.step_at(place.begin + k));
     if (x == nullptr) continue;
     const typename B::Element* const y = b.at(of_b, b.step_at(place.begin + k));
-    sum = std::fma(Tile::rounded(widened<T>(*x)), Tile::rounded(widened<T>(*y)), sum);
+    sum = multiply_add(Tile::rounded(widened<T>(*x)), Tile::rounded(widened<T>(*y)), sum);
   }
   return sum;
 }

@@ -36,6 +36,9 @@ enum class CudaConditional {
 /// may be under way when the function returns.
 struct CudaRuntime {
   cudaError_t (*device_count)(int* count);
+  /// The versions of CUDA that the machine's driver has, 0 without a driver, and that this program
+  /// was built with: 13020 for 13.2.
+  cudaError_t (*versions)(int* driver, int* program);
   cudaError_t (*use_device)(int device);  ///< for what this thread calls next
   cudaError_t (*device_name)(int device, char* name, std::size_t size);
   cudaError_t (*memory)(std::size_t* free, std::size_t* total);
@@ -100,6 +103,11 @@ struct CudaRuntime {
 /// CUDA's own.
 inline constexpr CudaRuntime cuda_runtime{
     .device_count = [](int* count) { return cudaGetDeviceCount(count); },
+    .versions =
+        [](int* driver, int* program) {
+          *program = CUDART_VERSION;
+          return cudaDriverGetVersion(driver);
+        },
     .use_device = [](int device) { return cudaSetDevice(device); },
     .device_name =
         [](int device, char* name, std::size_t size) {
@@ -277,10 +285,6 @@ inline constexpr CudaRuntime cuda_runtime{
 #endif
 
 namespace detail {
-
-/// What was done when the host has found an error of a kernel, which it had launched before.
-inline constexpr const char* late_cuda_error =
-    "a kernel of this step or an earlier one (SessionOptions::wait_for_steps finds which)";
 
 /// Throws an Error that names what was done, if it failed.
 inline void check_cuda(const CudaRuntime& runtime, cudaError_t error, const char* what) {

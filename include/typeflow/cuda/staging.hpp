@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
 
+#include "typeflow/cuda/late_errors.hpp"
 #include "typeflow/cuda/runtime.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -21,9 +21,8 @@ namespace typeflow::inline TYPEFLOW_ISA {
 /// All functions may be called by several threads; the device must be chosen before.
 class CudaStaging {
  public:
-  /// `error` gets what the GPU has found wrong when the host waits for it.
-  CudaStaging(const CudaRuntime& runtime, std::atomic<cudaError_t>& error)
-      : runtime_(runtime), error_(error) {}
+  /// `late` gets what the GPU has found wrong when the host waits for it.
+  CudaStaging(const CudaRuntime& runtime, CudaLateErrors& late) : runtime_(runtime), late_(late) {}
   CudaStaging(const CudaStaging&) = delete;
   CudaStaging& operator=(const CudaStaging&) = delete;
   /// The stream must be finished.
@@ -103,9 +102,7 @@ class CudaStaging {
     return buffer;
   }
   void wait_for(Buffer& buffer) {
-    const cudaError_t error = runtime_.synchronize_event(buffer.event);
-    if (error != cudaSuccess) error_.store(error);
-    check(error, detail::late_cuda_error);
+    late_.check(runtime_.synchronize_event(buffer.event));
     buffer.is_used = false;
   }
   void end_use(Buffer& buffer, cudaStream_t stream) {
@@ -116,7 +113,7 @@ class CudaStaging {
   }
 
   const CudaRuntime& runtime_;
-  std::atomic<cudaError_t>& error_;
+  CudaLateErrors& late_;
   std::mutex mutex_;  // guards what follows
   std::array<Buffer, 8> buffers_;
   std::size_t turn_ = 0;

@@ -4,7 +4,6 @@
 // A GPU as a device of exec/: its memory, and the stream on which kernels are launched.
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,6 +22,7 @@
 #include "typeflow/cuda/capture.hpp"
 #include "typeflow/cuda/conditional.hpp"
 #include "typeflow/cuda/feeding.hpp"
+#include "typeflow/cuda/late_errors.hpp"
 #include "typeflow/cuda/runtime.hpp"
 #include "typeflow/cuda/staging.hpp"
 #include "typeflow/exec/asynchronous.hpp"
@@ -44,9 +44,10 @@ class CudaStream final : public RecordingStream {
         device_(device),
         records_(!has_setting("0")),
         records_chains_(has_setting("chain")),
-        feeds_(runtime, error_),
-        to_device_(runtime, error_),
-        to_host_(runtime, error_) {
+        late_(runtime),
+        feeds_(runtime, late_),
+        to_device_(runtime, late_),
+        to_host_(runtime, late_) {
     use_device();
     detail::check_cuda(runtime_, runtime_.create_stream(&stream_), "creating a stream");
   }
@@ -75,7 +76,11 @@ class CudaStream final : public RecordingStream {
     detail::check_cuda(runtime_, runtime_.use_device(device_), "choosing the device");
   }
   /// Whether an error has been found, which never goes away.
-  bool is_broken() const { return error_.load(std::memory_order_relaxed) != cudaSuccess; }
+  bool is_broken() const { return late_.is_kept(); }
+  /// The present call's kernel, for messages about errors that are found later.
+  void note(CudaKernelName kernel) {
+    recorded_ != nullptr ? recorded_->push_back(kernel) : late_.launch(kernel);
+  }
 
   /// Copies from the host in the stream's order. The host's memory is free on return.
   void copy_in(void* to, const void* from, std::int64_t bytes) {
@@ -94,16 +99,18 @@ class CudaStream final : public RecordingStream {
   void copy_out(void* to, const void* from, std::int64_t bytes) {
     check();
     use_device();
+    const std::uint64_t before = late_.position();
     to_host_.copy_out(to, from, bytes, get());
+    late_.succeed(before);
   }
 
   /// Waits for the stream, and hands on what kernels that this thread launched have reported. An
   /// error of the GPU is kept: launches and copies throw it from then on.
   void finish() noexcept override {
     runtime_.use_device(device_);
-    if (const cudaError_t error = runtime_.synchronize(stream_); error != cudaSuccess) {
-      error_.store(error);
-    }
+    const std::uint64_t before = late_.position();
+    const cudaError_t error = runtime_.synchronize(stream_);
+    error == cudaSuccess ? late_.succeed(before) : late_.keep(error);
     const std::lock_guard lock(mutex_);
     const auto mine = [me = std::this_thread::get_id()](const Report& r) { return r.thread == me; };
     for (Report& report : reports_) {
@@ -149,9 +156,7 @@ class CudaStream final : public RecordingStream {
                        "waiting for an event");
   }
   /// Throws the error that the GPU had while it was waited for, if there was one.
-  void check() const override {
-    detail::check_cuda(runtime_, error_.load(std::memory_order_relaxed), detail::late_cuda_error);
-  }
+  void check() const override { late_.check(); }
   std::unique_ptr<exec::Recorder> recorder() override {
     return records_ ? exec::make_recorder(*this) : nullptr;
   }
@@ -231,8 +236,9 @@ class CudaStream final : public RecordingStream {
   const bool records_chains_;
   std::unique_ptr<CudaCapture> capture_;  // of a recording
   const std::uint64_t* draw_ = nullptr;
-  bool draws_ = false;                           // draw() has given the place of the number
-  std::atomic<cudaError_t> error_{cudaSuccess};  // found when the host waited
+  bool draws_ = false;  // draw() has given the place of the number
+  std::shared_ptr<std::vector<CudaKernelName>> recorded_;  // the kernels of a recording
+  CudaLateErrors late_;
   CudaFeeds feeds_;
   CudaStaging to_device_;
   CudaStaging to_host_;
@@ -252,6 +258,7 @@ class CudaRecording final : public Recording {
     check(on_.runtime().allocate(&memory_, bytes, on_.get()), "allocating memory");
     try {
       recorder_.draw_ = static_cast<const std::uint64_t*>(memory_);
+      recorder_.recorded_ = std::make_shared<std::vector<CudaKernelName>>();
       if (needs.depth > 0) {
         decisions_ = std::make_unique<CudaDecisions<CudaStream>>(
             recorder_, needs.depth, static_cast<std::byte*>(memory_) + draw_bytes);
@@ -300,6 +307,7 @@ class CudaRecording final : public Recording {
       draw_ = draw;
       has_draw_ = true;
     }
+    on_.late_.launch(recorder_.recorded_);
     check(on_.runtime().launch_graph(graph_, on_.get()), "launching a graph");
     if (!recorder_.reports_.empty()) on_.expect(recorder_.reports_);
   }

@@ -5,19 +5,52 @@
 
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "typeflow/cuda/kernel_names.hpp"
 #include "typeflow/cuda/kernels.hpp"
 #include "typeflow/cuda/stream.hpp"
 #include "typeflow/exec/all.hpp"
 #include "typeflow/exec/host_code.hpp"
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/runtime/cpu_target.hpp"
+#include "typeflow/runtime/engine.hpp"
 #include "typeflow/runtime/local_devices.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
+
+namespace detail {
+
+/// Why a machine with a driver has no GPU for this program, in one sentence. Empty if there is no
+/// driver, or if the user may have hidden the GPUs: then nobody expects one. (A driver serves all
+/// programs of its major version.)
+inline std::string reason_without_gpu(const CudaRuntime& runtime, cudaError_t found) {
+  int driver = 0;
+  int program = 0;
+  if (runtime.versions(&driver, &program) != cudaSuccess || driver == 0) return {};
+  const auto text = [](int version) {
+    return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
+  };
+  std::string reason = "typeflow: the processor runs what is meant for GPUs: ";
+  if (driver / 1000 < program / 1000) {
+    return reason + "NVIDIA's driver is for CUDA " + text(driver) + ", expected " +
+           text(program / 1000 * 1000) + " or newer";
+  }
+  if (std::getenv("CUDA_VISIBLE_DEVICES") != nullptr) return {};
+  reason += "NVIDIA's driver for CUDA " + text(driver) + " has no device";
+  return found == cudaSuccess ? reason : reason + " (" + runtime.error_text(found) + ')';
+}
+
+/// Prints a reason, if there is one, unless the process has printed another one.
+inline void say_once(const std::string& reason) {
+  static std::once_flag said;
+  if (!reason.empty()) std::call_once(said, [&] { print_line(reason); });
+}
+
+}  // namespace detail
 
 /// The processor's devices and the GPUs that the process may use, by one table of CUDA's functions.
 /// TYPEFLOW_VISIBLE_DEVICES chooses among those that CUDA shows (runtime/local_devices.hpp).
@@ -35,7 +68,9 @@ class BasicCudaDevices {
     for (const MachineDevice& device : processors_.devices()) devices_.push_back(device);
     int count = 0;
     // Without a driver or a device the processor runs everything.
-    if (runtime.device_count(&count) != cudaSuccess) count = 0;
+    const cudaError_t found = runtime.device_count(&count);
+    if (found != cudaSuccess) count = 0;
+    if (count == 0) detail::say_once(detail::reason_without_gpu(runtime, found));
     for (const int number : visible(count)) {
       if (devices_.size() == max_devices) break;
       const int index = static_cast<int>(gpus_.size());
@@ -56,7 +91,7 @@ class BasicCudaDevices {
 
   template <class Kernel, DeviceKind D = DeviceKind::cpu>
   static constexpr KernelEntry kernel =
-      D == DeviceKind::gpu ? Kernels::template entry<Kernel, P>
+      D == DeviceKind::gpu ? cuda_kernels::noted<Kernel, Kernels, P>()
                            : cpu_kernels::entry<Kernel, cpu_kernels::DefaultArch>;
   /// The processor's code for every kernel, for steps that can't run on a GPU.
   template <class Kernel>

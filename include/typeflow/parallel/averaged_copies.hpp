@@ -83,7 +83,7 @@ class AveragedCopies {
 /// data_parallel). The copies are states of the session, below tower_i/. The shared variables have
 /// the paths that f gives them. All begin with the same values.
 template <int N, class F, TypedExpr... X>
-constexpr auto averaged_copies(Graph& g, const F& f, const X&... x) {
+constexpr auto averaged_copies(Graph& g, const TowerOptions& options, const F& f, const X&... x) {
   static_assert(N > 0, "averaged_copies<N>(g, f, x...): N must be 1 or more");
   static_assert(detail::have_same_rows<X...>,
                 "averaged_copies<N>(g, f, x...): the inputs that are no scalars must have the same "
@@ -99,9 +99,13 @@ constexpr auto averaged_copies(Graph& g, const F& f, const X&... x) {
       return Towers<1, T>{{f(detail::part_of_batch<N, I>(x)...)}, {1.0}};
     };
     return AveragedCopies<N, T>(
-        detail::make_replicas<N, 1>(g, "averaged_copies<N>(g, f, x...)", "tower", true, make),
+        detail::make_replicas<N, 1>(g, "averaged_copies<N>(g, f, x...)", options, true, make),
         detail::shares_of<N, X...>());
   }
+}
+template <int N, class F, TypedExpr... X>
+constexpr auto averaged_copies(Graph& g, const F& f, const X&... x) {
+  return averaged_copies<N>(g, TowerOptions{}, f, x...);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

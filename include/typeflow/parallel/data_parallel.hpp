@@ -156,6 +156,7 @@ struct TowerOptions {
   Label name = "tower";               ///< of the towers' name scopes: tower_0/, tower_1/...
   DeviceKind kind = DeviceKind::cpu;  ///< DeviceKind::gpu: tower i is on gpu(first_device + i)
 
+  constexpr Device device(int i) const { return {kind, first_device + i}; }
   constexpr Label label(int i) const {
     Label own = name;
     own.index = i;
@@ -200,7 +201,7 @@ constexpr auto make_towers(Graph& g, const char* call, const TowerOptions& optio
   const Device home = graph.device;
   Id known = none;
   const auto tower = [&]<int I>(std::integral_constant<int, I>) {
-    const auto loss = on(g, Device(options.kind, options.first_device + I), [&] {
+    const auto loss = on(g, options.device(I), [&] {
       const TowerScope in(g, options.label(I), I == 0 ? Reuse::inherit : Reuse::reuse);
       return f(part_of_batch<N, I>(x)...);
     });

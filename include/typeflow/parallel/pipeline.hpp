@@ -12,7 +12,8 @@
 //
 // A device would take its parts in any order that data allows. So each stage has a resource without
 // content, PipelineStage: an effect on it follows each part's computation on the stage, and the
-// next one's input comes after that effect.
+// next one's input comes after that effect. Resources are the host's, so a stage on a GPU has a
+// variable of the session instead, which stays as it is.
 
 #include <array>
 #include <cstddef>
@@ -34,6 +35,13 @@ enum class PipelineOrder {
   one_forward_one_backward,   ///< PipeDream-flush (Narayanan et al., 2021): of S parts at most
 };
 
+/// How stages work, and where they are.
+struct PipelineOptions {
+  PipelineOrder order = PipelineOrder::one_forward_one_backward;
+  int first_device = 0;               ///< stage s is on cpu(first_device + s)
+  DeviceKind kind = DeviceKind::cpu;  ///< DeviceKind::gpu: stage s is on gpu(first_device + s)
+};
+
 /// The place of a stage's effects; it has no content.
 struct PipelineStage {
   static constexpr std::string_view name = "PipelineStage";
@@ -48,8 +56,26 @@ struct PartDone : resource_operation<PipelineStage> {
   static void compute(PartDone, PipelineStage&, const cpu_kernels::Tensor*,
                       const cpu_kernels::Tensor*, const KernelCall&) {}
 };
+/// The same for a stage on a GPU, whose first input is a variable that it leaves alone.
+struct PartDoneOnGpu : update {
+  static constexpr std::string_view name = "PartDoneOnGpu";
+  static constexpr int flops = 0;
+  static constexpr bool only_orders = true;
+  template <class Call>
+  static void interpret(Call&) {}
+};
 
 }  // namespace ops
+
+namespace cpu_kernels {
+
+template <>
+struct kernel_of<ops::PartDoneOnGpu> {
+  template <class A>
+  static void run(const ops::PartDoneOnGpu&, const Tensor*, const Tensor*, const KernelCall&) {}
+};
+
+}  // namespace cpu_kernels
 
 namespace detail {
 
@@ -125,14 +151,15 @@ class PipelineBuilder {
   using Types = StageInputs<X, Y, F...>;
   using T = typename Types::loss::element;
 
-  constexpr PipelineBuilder(Graph& g, const std::tuple<const F&...>& f,
-                            const std::array<X, Parts>& x, const std::array<Y, Parts>& y)
-      : g_(g), graph_(g), f_(f), x_(x), y_(y) {
+  constexpr PipelineBuilder(Graph& g, const PipelineOptions& options,
+                            const std::tuple<const F&...>& f, const std::array<X, Parts>& x,
+                            const std::array<Y, Parts>& y)
+      : g_(g), graph_(g), options_(options), f_(f), x_(x), y_(y) {
     for (Id& done : done_) done = none;
   }
 
-  constexpr void run(PipelineOrder order) {
-    for (const PipelineStep& step : pipeline_steps<stages, Parts>(order)) {
+  constexpr void run() {
+    for (const PipelineStep& step : pipeline_steps<stages, Parts>(options_.order)) {
       [&]<std::size_t... S>(std::index_sequence<S...>) {
         (void)((static_cast<int>(S) == step.stage && (add<S>(step), true)) || ...);
       }(std::make_index_sequence<sizeof...(F)>{});
@@ -145,15 +172,18 @@ class PipelineBuilder {
  private:
   template <std::size_t S>
   constexpr void add(const PipelineStep& step) {
-    const Device device = cpu(static_cast<int>(S));
+    const Device device(options_.kind, options_.first_device + static_cast<int>(S));
     const NameScope in(g_, "stage", static_cast<int>(S));
     const DeviceGuard pin(graph_, device);
     if (step.part == 0 && step.forward) {
-      stage_[S] = resource<PipelineStage>(g_, {"pipeline_stage", static_cast<int>(S)}).id();
+      const Label name("pipeline_stage", static_cast<int>(S));
+      stage_[S] =
+          is_on_gpu() ? state<float>(g_, name).id() : resource<PipelineStage>(g_, name).id();
     }
     step.forward ? add_forward<S>(step.part) : add_backward<S>(step.part);
   }
 
+  constexpr bool is_on_gpu() const { return options_.kind == DeviceKind::gpu; }
   /// x, once the stage's last step is done.
   template <std::size_t S>
   constexpr AnyExpr in_order(const AnyExpr& x) {
@@ -168,7 +198,10 @@ class PipelineBuilder {
       for (int k = first; k < results.size() && k < first + max_arity - 1; ++k) {
         inputs.push(results[k]);
       }
-      done_[S] = effect_node(g_, ops::PartDone{}, inputs.data(), inputs.size()).token();
+      const Effect done = is_on_gpu()
+                              ? effect_node(g_, ops::PartDoneOnGpu{}, inputs.data(), inputs.size())
+                              : effect_node(g_, ops::PartDone{}, inputs.data(), inputs.size());
+      done_[S] = done.token();
     }
   }
 
@@ -252,6 +285,7 @@ class PipelineBuilder {
 
   Graph& g_;
   ir::Graph& graph_;
+  const PipelineOptions& options_;
   const std::tuple<const F&...>& f_;
   const std::array<X, Parts>& x_;
   const std::array<Y, Parts>& y_;
@@ -291,14 +325,16 @@ class Pipeline {
 };
 
 /// Divides a batch into M equal parts, which go through the stages f... one behind another. Stage s
-/// is on cpu(s), with its variables and their updates. The first stage gets a part of x, the others
-/// what the one before returns, a tensor; the last gets a part of y, too, and returns the mean
-/// loss, a scalar. Each device works in the given order.
+/// is on cpu(s), with its variables and their updates; {.kind = DeviceKind::gpu} in place of the
+/// order puts it on gpu(s), as far as the stage has kernels there. The first stage gets a part of
+/// x, the others what the one before returns, a tensor; the last gets a part of y, too, and returns
+/// the mean loss, a scalar. Each device works in the given order.
 ///
 /// x and y have the same rows: a number that M divides, or k*batch with a k that M divides. A stage
 /// uses only variables that it declares itself, by tf::variable or a layer.
 template <int M, TypedExpr X, TypedExpr Y, class... F>
-constexpr auto pipeline(Graph& g, PipelineOrder order, const X& x, const Y& y, const F&... f) {
+constexpr auto pipeline(Graph& g, const PipelineOptions& options, const X& x, const Y& y,
+                        const F&... f) {
   constexpr bool has_stages = M > 0 && sizeof...(F) > 0;
   static_assert(has_stages,
                 "pipeline<M>(g, order, x, y, f...): M must be 1 or more, and one stage "
@@ -322,11 +358,15 @@ constexpr auto pipeline(Graph& g, PipelineOrder order, const X& x, const Y& y, c
                   "pipeline<M>(g, order, x, y, f...): the last stage must return a scalar loss; "
                   "take mean(loss)");
     const std::tuple<const F&...> stages(f...);
-    Builder builder(g, stages, xs, ys);
+    Builder builder(g, options, stages, xs, ys);
     builder.gradients.graph = &g;
-    builder.run(order);
+    builder.run();
     return Pipeline<M, typename Loss::element>(builder.losses, builder.gradients);
   }
+}
+template <int M, TypedExpr X, TypedExpr Y, class... F>
+constexpr auto pipeline(Graph& g, PipelineOrder order, const X& x, const Y& y, const F&... f) {
+  return pipeline<M>(g, PipelineOptions{.order = order}, x, y, f...);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -116,10 +116,11 @@ constexpr Id make_shared_variable(Graph& g, Id copy, Id scope, bool trainable,
 }
 
 /// Calls make(i), which returns Towers, for each replica, in a scope of its own, pinned to its
-/// first device. Then makes the shared variables.
+/// first device. Then makes the shared variables. The towers of replica 0 have the options' first
+/// devices, those of replica 1 the next ones...
 template <int Count, int Each, class Make>
-constexpr auto make_replicas(Graph& g, const char* call, const Label& name, bool with_updates,
-                             const Make& make) {
+constexpr auto make_replicas(Graph& g, const char* call, const TowerOptions& options,
+                             bool with_updates, const Make& make) {
   ir::Graph& graph = g;
   using AllTowers = decltype(make(std::integral_constant<int, 0>{}));
   using T = typename decltype(AllTowers{}.losses)::value_type::element;
@@ -129,13 +130,11 @@ constexpr auto make_replicas(Graph& g, const char* call, const Label& name, bool
   Id first_scope = none;
   bool alike = true;
   const auto add = [&]<int I>(std::integral_constant<int, I> number) {
-    Label label = name;
-    label.index = I;
-    const Scope in(g, label);
+    const Scope in(g, options.label(I));
     if (I == 0) first_scope = graph.scope;
     const Id first = graph.variable_records.size();
     const int first_copy = replicas.copies.size();
-    replicas.towers[I] = on(g, cpu(I * Each), [&] { return make(number); });
+    replicas.towers[I] = on(g, options.device(I * Each), [&] { return make(number); });
     for (Id i = first; i < graph.variable_records.size(); ++i) {
       ir::VariableRecord& record = graph.variable_records[i];
       if (record.is_resource() || record.state) continue;

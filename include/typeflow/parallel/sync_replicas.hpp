@@ -106,7 +106,8 @@ constexpr auto worker_text(const char (&what)[N]) {
 
 }  // namespace detail
 
-/// Adds Count workers that train in rounds; see asynchronous() for the workers. SyncReplicas runs
+/// Adds Count workers that train in rounds; see asynchronous() for the workers and their options,
+/// rounds<2>(g, {.kind = DeviceKind::gpu}, optimizer, f, x...) for example. SyncReplicas runs
 /// these names:
 ///
 ///   worker_i/loss, worker_i/push   the loss; an effect that adds the gradients to those of the
@@ -119,11 +120,12 @@ constexpr auto worker_text(const char (&what)[N]) {
 ///                                  rounds/global_step has it; files do, too
 ///   rounds/collected, rounds/dropped   gradients of this round, and stale ones so far
 template <int Count, int Each = 1, class F, class Optimizer, TypedExpr... X>
-constexpr void rounds(Graph& g, const Optimizer& optimizer, const F& f, const X&... x) {
+constexpr void rounds(Graph& g, const WorkerOptions& options, const Optimizer& optimizer,
+                      const F& f, const X&... x) {
   static_assert(Count > 0 && Count < 1000 && Each > 0,
                 "rounds<workers, each>(g, optimizer, f, x...): both numbers must be 1 or more");
-  const auto replicas =
-      detail::make_workers<Count, Each>(g, "rounds<workers, each>(g, optimizer, f, x...)", f, x...);
+  const auto replicas = detail::make_workers<Count, Each>(
+      g, "rounds<workers, each>(g, optimizer, f, x...)", options, f, x...);
   const Label own = "rounds";
   const auto make_state = [&] {
     const Scope in(g, own);
@@ -157,6 +159,10 @@ constexpr void rounds(Graph& g, const Optimizer& optimizer, const F& f, const X&
   now(rounds.round).named("number");
   now(rounds.collected).named("collected");
   now(rounds.dropped).named("dropped");
+}
+template <int Count, int Each = 1, class F, class Optimizer, TypedExpr... X>
+constexpr void rounds(Graph& g, const Optimizer& optimizer, const F& f, const X&... x) {
+  rounds<Count, Each>(g, WorkerOptions{}, optimizer, f, x...);
 }
 
 /// Runs the workers of rounds(). Each worker has a thread that calls step<i>. The worker whose

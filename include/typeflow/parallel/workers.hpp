@@ -18,6 +18,12 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
+/// Where workers are.
+struct WorkerOptions {
+  int first_device = 0;               ///< worker 0 has the devices from cpu(first_device) on
+  DeviceKind kind = DeviceKind::cpu;  ///< DeviceKind::gpu: from gpu(first_device) on
+};
+
 /// Workers of asynchronous training. Runs of different workers may be made at the same time, of one
 /// worker one after the other.
 template <int Count, int Each, Element T = float>
@@ -94,16 +100,20 @@ namespace detail {
 /// The replicas of Count workers with Each towers, each of which gets the inputs whole and divides
 /// them.
 template <int Count, int Each, class F, class... X>
-constexpr auto make_workers(Graph& g, const char* call, const F& f, const X&... x) {
+constexpr auto make_workers(Graph& g, const char* call, const WorkerOptions& options, const F& f,
+                            const X&... x) {
   using T = typename decltype(f(part_of_batch<Each, 0>(x)...))::element;
   const auto make = [&]<int I>(std::integral_constant<int, I>) {
     if constexpr (Each == 1) {
       return Towers<1, T>{{f(x...)}, {1.0}};
     } else {
-      return make_towers<Each>(g, call, {.first_device = I * Each}, f, x...);
+      return make_towers<Each>(
+          g, call, {.first_device = options.first_device + I * Each, .kind = options.kind}, f,
+          x...);
     }
   };
-  return make_replicas<Count, Each>(g, call, "worker", false, make);
+  const TowerOptions towers{options.first_device, "worker", options.kind};
+  return make_replicas<Count, Each>(g, call, towers, false, make);
 }
 
 }  // namespace detail
@@ -113,15 +123,15 @@ constexpr auto make_workers(Graph& g, const char* call, const F& f, const X&... 
 ///
 /// With Each > 1, a worker is a group of towers on as many devices, which divide its rows: towers
 /// of a group are synchronous, groups are asynchronous. Worker i has the devices from cpu(i * Each)
-/// on. If a session has fewer devices, see SessionOptions::soft_placement: several workers on one
-/// device overlap, too.
+/// on; with {.kind = DeviceKind::gpu} in front of f from gpu(i * Each) on. If a session has fewer
+/// devices, see SessionOptions::soft_placement: several workers on one device overlap, too.
 ///
 /// f returns the loss of its rows, a scalar. Its variables are declared by tf::variable or a layer,
 /// and change by the optimiser alone: batch norm's averages are refused. The shared variables have
 /// the paths that f gives them; workers' copies are states of the session. All begin with the same
 /// values.
 template <int Count, int Each = 1, class F, TypedExpr... X>
-constexpr auto asynchronous(Graph& g, const F& f, const X&... x) {
+constexpr auto asynchronous(Graph& g, const WorkerOptions& options, const F& f, const X&... x) {
   constexpr bool counts = Count > 0 && Each > 0;
   static_assert(counts, "asynchronous<workers, each>(g, f, x...): both numbers must be 1 or more");
   static_assert(detail::have_same_rows<X...>,
@@ -133,11 +143,15 @@ constexpr auto asynchronous(Graph& g, const F& f, const X&... x) {
                 "asynchronous<workers, each>(g, f, x...): each tower needs rows: `each` or more of "
                 "a fixed number, or k*batch with a k that `each` divides");
   if constexpr (counts && detail::have_same_rows<X...> && divisible) {
-    const auto replicas =
-        detail::make_workers<Count, Each>(g, "asynchronous<workers, each>(g, f, x...)", f, x...);
+    const auto replicas = detail::make_workers<Count, Each>(
+        g, "asynchronous<workers, each>(g, f, x...)", options, f, x...);
     return Workers<Count, Each, typename decltype(replicas.towers[0].losses)::value_type::element>(
         replicas);
   }
+}
+template <int Count, int Each = 1, class F, TypedExpr... X>
+constexpr auto asynchronous(Graph& g, const F& f, const X&... x) {
+  return asynchronous<Count, Each>(g, WorkerOptions{}, f, x...);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

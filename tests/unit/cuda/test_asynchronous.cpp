@@ -287,6 +287,73 @@ TEST_CASE("wait_for_steps names the step whose kernel has failed") {
   CHECK(message(false).find("wait_for_steps") != std::string::npos);
 }
 
+
+TEST_CASE("an error that is found later names the kernels since the last one that went well") {
+  static constexpr auto steps = [](tf::Graph& g) {
+    auto x = placeholder<float, 8, 8>(g, "x");
+    auto v = variable<float, 8, 8>(g, "v", tf::zeros());
+    assign(v, tanh(x) + 1.0f).named("store");
+    auto product = matmul(x, x);
+    cumsum<0>(product).named("sums");
+    assign(v, matmul(x, v)).named("multiply");
+  };
+  const std::vector<float> x = inputs(64);
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  for (const bool plays : {false, true}) {
+    CAPTURE(plays);
+    tf::Variables store;
+    tf::Session<steps, tf::training, CudaTargetOnHost> session(store);
+    const auto sums = [&] { session.run<"sums">(tf::feed<"x">(x)); };
+    const auto change = [&] {
+      session.run<"store">(tf::feed<"x">(x));
+      session.run<"multiply">(tf::feed<"x">(x));
+    };
+    for (int i = 0; i < (plays ? 3 : 1); ++i) {  // those after the first are recorded
+      change();
+      sums();
+    }
+    // What the last fetch has waited for is not named.
+    change();
+    CudaOnHost::get().until_kernel_failure = 0;
+    const std::string text = message_of(sums);
+    CudaOnHost::get().until_kernel_failure = -1;
+    CAPTURE(text);
+    CHECK(has(text, "one of the 5 kernels"));
+    CHECK(has(text, "(Tanh+Add, MatMul, copy, CumSum; "));
+    CHECK(has(text, "illegal memory access"));
+  }
+}
+
+TEST_CASE("a message about a late error names no more kernels than one can read") {
+  tf::CudaLateErrors late(CudaOnHost::runtime());
+  static constexpr std::string_view names[] = {"A", "B", "C", "D", "E", "F", "G", "H",
+                                               "I", "J", "K", "L", "M", "N", "O", "P"};
+  late.check();
+  CHECK(message_of([&] { late.check(cudaErrorMemoryAllocation); }).find("an earlier one: out of") !=
+        std::string::npos);
+  tf::CudaLateErrors full(CudaOnHost::runtime());
+  const auto launch = [&](int i) { full.launch(tf::CudaKernelName(names + i % 16, 1)); };
+  for (int i = 0; i < 1000; ++i) launch(i);
+  full.succeed(full.position());
+  launch(3);
+  launch(3);
+  const std::uint64_t before = full.position();
+  for (int i = 0; i < 16; ++i) launch(i);
+  CHECK(message_of([&] { full.check(cudaErrorMemoryAllocation); })
+            .find("one of the 18 kernels that the GPU was given since it was last waited for (D, "
+                  "A, B, C, E, F, G, H, I, J, K, L, 4 others; ") != std::string::npos);
+  // After the error nothing changes what it names.
+  for (int i = 0; i < 300; ++i) launch(i);
+  CHECK(full.position() == before + 16);
+
+  tf::CudaLateErrors over(CudaOnHost::runtime());
+  for (int i = 0; i < 129; ++i) over.launch(tf::CudaKernelName(names, i == 0 ? 2 : 1));
+  CHECK(message_of([&] { over.check(cudaErrorMemoryAllocation); })
+            .find("one of the last 128 kernels that the GPU was given since it was last waited for "
+                  "(A; ") != std::string::npos);
+}
 #endif
 
 TEST_CASE("a kernel that finds its data wrong is named by its own run, also without fetches") {

@@ -8,7 +8,10 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -199,4 +202,50 @@ TEST_CASE("GPUs are listed with their names; a session uses several") {
   CHECK(chosen[1].name == "/job:localhost/replica:0/task:0/gpu:0");
   CHECK(chosen[1].description == "pretended GPU 1");
   CudaOnHost::get().devices = 1;
+}
+
+TEST_CASE("a driver that has no GPU for the program is said, none at all is not") {
+  CudaOnHost& cuda = CudaOnHost::get();
+  const auto reason = [&](int driver, cudaError_t found) {
+    cuda.driver_version = driver;
+    const std::string text = tf::detail::reason_without_gpu(CudaOnHost::runtime(), found);
+    cuda.driver_version = 0;
+    return text;
+  };
+  CHECK(reason(0, cudaErrorInvalidValue) == "");
+  CHECK(reason(12040, cudaErrorInvalidValue) ==
+        "typeflow: the processor runs what is meant for GPUs: NVIDIA's driver is for CUDA 12.4, "
+        "expected 13.0 or newer");
+  CHECK(reason(13000, cudaSuccess) ==
+        "typeflow: the processor runs what is meant for GPUs: NVIDIA's driver for CUDA 13.0 has no "
+        "device");
+  CHECK(reason(13020, cudaErrorInvalidValue).ends_with(" has no device (invalid value)"));
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  CHECK(reason(13000, cudaErrorInvalidValue) == "");
+  CHECK(reason(12040, cudaErrorInvalidValue).find("CUDA 12.4") != std::string::npos);
+  unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+TEST_CASE("why there is no GPU is said once, on stderr, and the processor computes") {
+  CudaOnHost& cuda = CudaOnHost::get();
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  cuda.devices = 0;
+  cuda.driver_version = 12040;
+  std::fflush(stderr);
+  const int kept = dup(2);
+  dup2(fileno(file), 2);
+  for (int i = 0; i < 3; ++i) CHECK(test::CudaTargetOnHost().devices().size() == 1);
+  std::fflush(stderr);
+  dup2(kept, 2);
+  close(kept);
+  cuda.driver_version = 0;
+  cuda.devices = 1;
+  std::rewind(file);
+  char text[1000] = {};
+  const std::string said(text, std::fread(text, 1, sizeof text, file));
+  std::fclose(file);
+  CHECK(said ==
+        "typeflow: the processor runs what is meant for GPUs: NVIDIA's driver is for CUDA 12.4, "
+        "expected 13.0 or newer\n");
 }

@@ -622,7 +622,7 @@ TEST_CASE("a debug session keeps every value") {
 namespace {
 constexpr void placed(tf::Graph& g) {
   auto x = tf::placeholder<float, 4>(g, "x");
-  tf::on(g, tf::gpu(1), [&] { return x * 2; }).named("y");
+  tf::on<tf::Gpu<1>>(g, [&] { return x * 2; }).named("y");
 }
 }  // namespace
 
