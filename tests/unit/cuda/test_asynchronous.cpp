@@ -287,7 +287,6 @@ TEST_CASE("wait_for_steps names the step whose kernel has failed") {
   CHECK(message(false).find("wait_for_steps") != std::string::npos);
 }
 
-
 TEST_CASE("an error that is found later names the kernels since the last one that went well") {
   static constexpr auto steps = [](tf::Graph& g) {
     auto x = placeholder<float, 8, 8>(g, "x");
