@@ -170,16 +170,20 @@ double least_seconds(int calls, const F& f) {
 TYPEFLOW_COLD inline double measured_flops_per_second() {
   using Loops = cpu_kernels::ProductLoops<float, cpu_kernels::DefaultArch>;
   constexpr std::int64_t size = 256;
+  constexpr auto start = [](const std::int64_t*, std::int64_t) { return std::int64_t{0}; };
   constexpr cpu_kernels::ProductKernel<float> kernel{
-      false,
-      false,
-      true,
-      false,
-      1,
-      [](const std::int64_t*, std::int64_t) { return std::int64_t{0}; },
-      [](const std::int64_t*, std::int64_t) { return std::int64_t{0}; },
-      [](const KernelCall&, std::int64_t, const float* tiles, std::int64_t, std::int64_t,
-         std::int64_t, std::int64_t) {
+      .transposed_a = false,
+      .transposed_b = false,
+      .shared_b = true,
+      .strided_b = false,
+      .is_result = false,
+      .count = 1,
+      .pitch_a = size,
+      .pitch_b = size,
+      .start_of_a = start,
+      .start_of_b = start,
+      .finish = [](const KernelCall&, std::int64_t, const float* tiles, std::int64_t, std::int64_t,
+                   std::int64_t, std::int64_t) {
         volatile float last = tiles[0];
         static_cast<void>(last);
       }};
