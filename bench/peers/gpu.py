@@ -165,7 +165,10 @@ def training_steps(net, shape):
         net = net.to(memory_format=torch.channels_last)
         x = x.to(memory_format=torch.channels_last)
     label = torch.full((shape[0],), 3, device="cuda")
-    fed = torch.full(shape, 0.5).pin_memory()
+    fed = torch.full(shape, 0.5)
+    if len(shape) == 4:
+        fed = fed.to(memory_format=torch.channels_last)
+    fed = fed.pin_memory()
     fed_label = torch.full((shape[0],), 3).pin_memory()
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE, foreach=True)
 

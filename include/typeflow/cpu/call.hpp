@@ -132,8 +132,7 @@ struct Tensor {
 ///   static std::int64_t workspace(const std::int64_t* extents);
 /// which returns the bytes for these extents (of the inputs, then of the outputs), or
 ///   static std::int64_t workspace(const Tensor* inputs, const Tensor* outputs);
-/// for tensors without data. A larger batch must not need fewer bytes. It reports wrong data by
-/// KernelCall::fail.
+/// for tensors without data. It reports wrong data by KernelCall::fail.
 template <class O>
 struct kernel_of {
   template <class Arch>

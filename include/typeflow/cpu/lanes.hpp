@@ -6,9 +6,10 @@
 // float and double are xsimd batches, bool is a batch_bool, integers are vectors of their own width
 // (vectors.hpp). Complex numbers are small arrays with loops over them; their operations are
 // sequences of exactly rounded ones, so the way of computing changes no bit. 16-bit numbers are
-// batches of floats that hold only their values: operations compute in float and round. In a kernel
-// of 8-byte lanes a float fills the lower half of a batch of floats. The same functions compute it
-// there, so it has the same bits as in a kernel of 4-byte lanes.
+// batches of floats that hold only their values: operations compute in float and round, or the
+// store does if nothing else reads the result (body.hpp). In a kernel of 8-byte lanes a float fills
+// the lower half of a batch of floats. The same functions compute it there, so it has the same bits
+// as in a kernel of 4-byte lanes.
 
 #include <cstdint>
 #include <cstring>
@@ -117,7 +118,7 @@ struct Lanes {
       return load(p, size);
     }
   }
-  /// Elements of 16-bit types must be values of these types.
+  /// Elements of bfloat16 must be values of it; those of float16 are rounded here (body.hpp).
   template <class T>
   TYPEFLOW_INLINE static void store(T* p, const of<T>& x) {
     if constexpr (fills<T>) {

@@ -9,7 +9,7 @@
 // (tests/unit/cpu/test_vector_math.cpp, test_vector_math_pairs.cpp):
 //
 //            exp   expm1  log   log1p  sin   cos   tanh  sigmoid  erf
-//   float    0.94  1.4    0.75  1.3    1.5   1.5   2.0   1.9      1.1
+//   float    0.94  1.4    0.75  1.3    1.5   1.5   2.0   1.9      1.5
 //   double   0.93  1.8    0.79  1.4    1.4   1.5   2.3   2.1      1.3
 //
 //            tan   atan   atan2  erfc  erfinv  gelu  pow    fmod

@@ -45,7 +45,7 @@ void launch_with_memory(const KernelCall& call, void (*kernel)(P...), std::int64
        dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
        static_cast<std::size_t>(bytes), pointers, sizes, static_cast<int>(sizeof...(P))},
       stream.get());
-  detail::check_cuda(stream.runtime(), error, "launching a kernel");
+  stream.check(error, "launching a kernel");
 }
 /// The same without shared memory of that kind.
 template <class... P>

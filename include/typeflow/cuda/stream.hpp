@@ -157,6 +157,13 @@ class CudaStream final : public RecordingStream {
   }
   /// Throws the error that the GPU had while it was waited for, if there was one.
   void check() const override { late_.check(); }
+  /// Throws the error of giving work to the stream. CUDA's calls may return that of an earlier
+  /// kernel in place of their own; then waiting fails, too.
+  void check(cudaError_t error, const char* what) {
+    if (error == cudaSuccess) return;
+    if (capture_ == nullptr && runtime_.synchronize(stream_) != cudaSuccess) late_.check(error);
+    detail::check_cuda(runtime_, error, what);
+  }
   std::unique_ptr<exec::Recorder> recorder() override {
     return records_ ? exec::make_recorder(*this) : nullptr;
   }
@@ -308,7 +315,7 @@ class CudaRecording final : public Recording {
       has_draw_ = true;
     }
     on_.late_.launch(recorder_.recorded_);
-    check(on_.runtime().launch_graph(graph_, on_.get()), "launching a graph");
+    on_.check(on_.runtime().launch_graph(graph_, on_.get()), "launching a graph");
     if (!recorder_.reports_.empty()) on_.expect(recorder_.reports_);
   }
 

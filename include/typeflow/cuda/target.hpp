@@ -25,8 +25,8 @@ namespace typeflow::inline TYPEFLOW_ISA {
 namespace detail {
 
 /// Why a machine with a driver has no GPU for this program, in one sentence. Empty if there is no
-/// driver, or if the user may have hidden the GPUs: then nobody expects one. (A driver serves all
-/// programs of its major version.)
+/// driver, or if it is new enough and the user may have hidden the GPUs: then nobody expects one.
+/// (A driver serves all programs of its major version.)
 inline std::string reason_without_gpu(const CudaRuntime& runtime, cudaError_t found) {
   int driver = 0;
   int program = 0;

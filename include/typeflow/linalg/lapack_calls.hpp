@@ -48,9 +48,11 @@ class Scratch {
   std::int64_t bytes_ = 0;
 };
 
-/// The `lwork` of a routine that returned it as a T, which may have rounded it down.
+/// The `lwork` of a routine that returned it as a T, which may have rounded it down. LAPACK
+/// computes it as an int, which overflows for matrices that are too large.
 template <class T>
 int length_of_work(T size) {
+  if (size < 0) throw Error("LAPACK", "a workspace of fewer than 2^31 numbers", "more");
   return to_int(
       static_cast<std::int64_t>(std::nextafter(size, std::numeric_limits<T>::infinity())) + 1);
 }

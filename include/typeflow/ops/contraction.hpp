@@ -36,6 +36,9 @@ struct Contraction {
   Count depth{};         ///< an element is the sum of so many products
   unsigned variant = 0;  ///< attributes that the kernel's type has
   unsigned loops = 0;    ///< further ones of a processor's kernel: which loops its extents allow
+  /// The same for any extents: of a GPU's kernel, for which the processor may stand in. (The GPU's
+  /// own code is the same for all extents, and should be compiled once.)
+  unsigned all_loops = 0;
   /// Axes of the result outside of its matrices, as bits, along which a runs...
   unsigned outside_a = 0;
   unsigned outside_b = 0;            ///< ...and b

@@ -326,9 +326,9 @@ class Pipeline {
 
 /// Divides a batch into M equal parts, which go through the stages f... one behind another. Stage s
 /// is on cpu(s), with its variables and their updates; {.kind = DeviceKind::gpu} in place of the
-/// order puts it on gpu(s), as far as the stage has kernels there. The first stage gets a part of
-/// x, the others what the one before returns, a tensor; the last gets a part of y, too, and returns
-/// the mean loss, a scalar. Each device works in the given order.
+/// order puts it on gpu(s). The first stage gets a part of x, the others what the one before
+/// returns, a tensor; the last gets a part of y, too, and returns the mean loss, a scalar. Each
+/// device works in the given order.
 ///
 /// x and y have the same rows: a number that M divides, or k*batch with a k that M divides. A stage
 /// uses only variables that it declares itself, by tf::variable or a layer.

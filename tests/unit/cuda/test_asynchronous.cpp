@@ -325,6 +325,31 @@ TEST_CASE("an error that is found later names the kernels since the last one tha
   }
 }
 
+TEST_CASE("an error of an earlier kernel that a launch returns names the kernels, too") {
+  static constexpr auto steps = [](tf::Graph& g) {
+    auto x = placeholder<float, 8, 8>(g, "x");
+    matmul(tanh(x), x).named("y");
+  };
+  const std::vector<float> x = inputs(64);
+  CudaOnHost& machine = CudaOnHost::get();
+  int named = 0;
+  for (int call = 0; call < 40; ++call) {
+    CAPTURE(call);
+    tf::Variables store;
+    tf::Session<steps, tf::training, CudaTargetOnHost> session(store);
+    for (int i = 0; i < 3; ++i) session.run<"y">(tf::feed<"x">(x));  // recorded
+    machine.until_failure = call;
+    machine.synchronization_fails = true;
+    const std::string text = message_of([&] { session.run<"y">(tf::feed<"x">(x)); });
+    machine.until_failure = -1;
+    machine.synchronization_fails = false;
+    CAPTURE(text);
+    CHECK(text.find("launching a graph") == std::string::npos);
+    named += text.find("that the GPU was given") != std::string::npos;
+  }
+  CHECK(named > 0);
+}
+
 TEST_CASE("a message about a late error names no more kernels than one can read") {
   tf::CudaLateErrors late(CudaOnHost::runtime());
   static constexpr std::string_view names[] = {"A", "B", "C", "D", "E", "F", "G", "H",

@@ -175,6 +175,7 @@ struct MatMul : contraction {
     product.variant = op.transposed;
     product.loops = loops_of(y.dims.extent[y.dims.rank - 2], y.dims.extent[y.dims.rank - 1],
                              a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
+    product.all_loops = may_be_deep | may_be_vector;
     const int outside = y.dims.rank - 2;
     const auto along = [&](const Dims& x) {
       unsigned axes = 0;
