@@ -3,10 +3,11 @@
 
 // Graphs made at run time, run by compiled kernels.
 //
-// A kernel's type has no extents and no attributes, so those that one small model compiles to are
-// all that any other graph of the same operations needs. A KernelTable collects them; a
-// RunTimeProgram takes a graph the whole way to a program, finds its kernels there, and runs them
-// as sessions do: hundreds of shapes and settings for the compile time of one.
+// A kernel's type has no extents and no attributes (a product's says which loops its extents
+// exclude), so those that one small model compiles to are all that any other graph of the same
+// operations needs. A KernelTable collects them; a RunTimeProgram takes a graph the whole way to a
+// program, finds its kernels there, and runs them as sessions do: hundreds of shapes and settings
+// for the compile time of one.
 //
 //   test::KernelTable kernels;
 //   kernels.add<model>();

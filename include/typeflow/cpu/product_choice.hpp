@@ -2,7 +2,7 @@
 #pragma once
 
 // Which loops compute a matrix product. The extents of a run decide. A kernel has no code for loops
-// that the extents known at compile time exclude (ops::MatMul::loops_of).
+// that the extents known at compile time exclude (ops::MatMul::excluded_loops).
 
 #include <algorithm>
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-/// `Loops` has bits of ops::MatMul. `Several`: whether there may be more matrices than one.
+/// `Loops` has bits of ops::MatMul: loops that the extents exclude. `Several`: whether there may be
+/// more matrices than one.
 template <class T, class A, class Kernel, unsigned Loops, bool Several>
 struct ProductChoice {
-  static constexpr bool may_be_deep = (Loops & ops::MatMul::may_be_deep) != 0;
-  static constexpr bool may_be_vector = (Loops & ops::MatMul::may_be_vector) != 0;
+  static constexpr bool may_be_deep = (Loops & ops::MatMul::never_deep) == 0;
+  static constexpr bool may_be_vector = (Loops & ops::MatMul::never_vector) == 0;
   using Deep = DeepProduct<T, A, Kernel>;
   using Small = SmallProducts<T, A, Kernel>;
   using OfVector = VectorProduct<T, A, Kernel>;
   using Tiles = ProductLoops<T, A, Kernel>;
 
-  /// Larger extents never need less.
   TYPEFLOW_COLD static std::int64_t workspace(const Kernel& kernel, const std::int64_t* extents) {
     std::int64_t bytes = 0;
     if constexpr (may_be_deep) {

@@ -191,8 +191,8 @@ class KernelDescriber : protected KernelInputs {
     inputs_[1] = Input{storage_[b], operand_axes, 0};
     input_count_ = 2;
     push_body(id, cluster);
-    spec_.variant = contraction.variant |
-                    (spec_.device == DeviceKind::gpu ? contraction.all_loops : contraction.loops);
+    spec_.variant =
+        contraction.variant | (spec_.device == DeviceKind::gpu ? 0u : contraction.loops);
     spec_.dtype = dtype_of(node.outputs.first);
     spec_.wide = size_of(spec_.dtype) == 8;
     spec_.op = node.op;

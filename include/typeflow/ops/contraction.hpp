@@ -35,10 +35,7 @@ struct Contraction {
 
   Count depth{};         ///< an element is the sum of so many products
   unsigned variant = 0;  ///< attributes that the kernel's type has
-  unsigned loops = 0;    ///< further ones of a processor's kernel: which loops its extents allow
-  /// The same for any extents: of a GPU's kernel, for which the processor may stand in. (The GPU's
-  /// own code is the same for all extents, and should be compiled once.)
-  unsigned all_loops = 0;
+  unsigned loops = 0;    ///< further ones of a processor's kernel: which loops its extents exclude
   /// Axes of the result outside of its matrices, as bits, along which a runs...
   unsigned outside_a = 0;
   unsigned outside_b = 0;            ///< ...and b
@@ -111,6 +108,8 @@ struct ContractionRulesOf {
                                               std::int64_t columns, std::int64_t depth) {
     return O::shapes(decode<O>(words), further, rows, columns, depth);
   }
+  static_assert(!O::reads_strided || O::further_extents == 0,
+                "a contraction that reads strided views has no further extents");
   static_assert(O::further_extents >= 0 && O::further_extents <= Contraction::max_further,
                 "a contraction has more further extents than a kernel can have");
   static constexpr ContractionRules rules{O::whole_rows, O::reads_strided, O::further_extents,

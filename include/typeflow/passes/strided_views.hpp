@@ -288,11 +288,13 @@ class StridedViewFinder {
   constexpr bool has_long_rows(const Node& product, const Dims& a, const StridedAxes& along) const {
     constexpr Extent few_rows = 32;
     const Contraction contraction = product.op->contraction->describe(graph_, product);
-    if (!contraction.rows_of_a || contraction.outside_b != 0) return true;
+    if (!contraction.rows_of_a) return true;
     const Extent rows = a.extent[a.rank - 2];
     if (!is_symbolic(rows) && rows >= few_rows) return true;
+    const int in_front = graph_.dims_of(product.outputs.first).rank - a.rank;
     int inner = none;
     for (int i = a.rank - 2; i >= 0; --i) {
+      if ((contraction.outside_b >> (i + in_front) & 1u) != 0) break;  // another b for each
       if (a.extent[i] == 1) continue;
       if (inner != none && !continues(along.stride[i], along.stride[inner], a.extent[inner])) {
         return false;

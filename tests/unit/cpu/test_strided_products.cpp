@@ -214,4 +214,29 @@ TEST_CASE("a product of a large part reads it ahead") {
   check<float>({{13, 1040, 1030}, {130, 50, 4100}, {4200, 130, 140}});
 }
 
+TEST_CASE("a product of heads whose copy would have more rows has the bits of the copy") {
+  static constexpr auto of_heads = [](tf::Graph& g, bool copies) {
+    auto a = placeholder<float, tf::batch, 2, 3, 4200>(g, "a");
+    auto b = placeholder<float, tf::batch, 1, 4200, 4>(g, "b");
+    auto heads = tf::transpose<0, 2, 1, 3>(a);
+    if (copies) heads.named("heads");
+    matmul(heads, b).named("y");
+  };
+  static constexpr auto in_place = [](tf::Graph& g) { of_heads(g, false); };
+  static constexpr auto copied = [](tf::Graph& g) { of_heads(g, true); };
+  std::vector<float> a(2 * 3 * 4200);
+  std::vector<float> b(4200 * 4);
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> number(-1, 1);
+  for (float& x : a) x = number(random);
+  for (float& x : b) x = number(random);
+  tf::Variables variables;
+  tf::Session<in_place> one(variables);
+  tf::Session<copied> other(variables);
+  const auto y = one.run<"y">(tf::feed<"a">(a), tf::feed<"b">(b));
+  const auto [heads, expected] = other.run<"heads", "y">(tf::feed<"a">(a), tf::feed<"b">(b));
+  CHECK(heads.size() == a.size());
+  CHECK(std::equal(y.begin(), y.end(), expected.begin()));
+}
+
 }  // namespace

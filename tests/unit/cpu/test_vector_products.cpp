@@ -199,13 +199,14 @@ TEST_CASE("products of few long rows and columns have equal bits for any number 
 
 // A kernel has the loops that its known extents may need, and no others.
 using Product = tf::ops::MatMul;
-static_assert(Product::loops_of(784, 10, 100) == 0);
-static_assert(Product::loops_of(tf::batch, 10, 784) == Product::may_be_vector);
-static_assert(Product::loops_of(784, 1, 10) == Product::may_be_vector);
-static_assert(Product::loops_of(16, 16, 4096) == Product::may_be_deep);
-static_assert(Product::loops_of(17, 16, 4096) == 0 && Product::loops_of(16, 16, 4095) == 0);
-static_assert(Product::loops_of(1, tf::batch, tf::batch) ==
-              (Product::may_be_deep | Product::may_be_vector));
+static_assert(Product::excluded_loops(784, 10, 100) ==
+              (Product::never_deep | Product::never_vector));
+static_assert(Product::excluded_loops(tf::batch, 10, 784) == Product::never_deep);
+static_assert(Product::excluded_loops(784, 1, 10) == Product::never_deep);
+static_assert(Product::excluded_loops(16, 16, 4096) == Product::never_vector);
+static_assert((Product::excluded_loops(17, 16, 4096) & Product::never_deep) != 0);
+static_assert((Product::excluded_loops(16, 16, 4095) & Product::never_deep) != 0);
+static_assert(Product::excluded_loops(1, tf::batch, tf::batch) == 0);
 
 template <int M, int N, int K>
 constexpr void known(tf::Graph& g) {

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -150,6 +151,24 @@ TEST_CASE("without a GPU what is pinned to one is refused, unless placement is s
   const std::vector<float> x = {1, 2, 3, 4};
   const auto y = soft.run<"y">(tf::feed<"x">(x));
   for (std::size_t i = 0; i < 4; ++i) CHECK(y[i] == 2 * (x[i] + 1));
+}
+
+TEST_CASE("without a GPU products have the bits of the processor's own session") {
+  static constexpr auto products = [](tf::Graph& g) {
+    auto x = placeholder<float, 2, 6000>(g, "x");
+    matmul(x, tf::transpose<1, 0>(x)).named("deep");
+    matmul(tf::slice<tf::range(0, 1), tf::whole>(x), tf::transpose<1, 0>(x)).named("vector");
+  };
+  const Gpus none(0);
+  std::vector<float> x(12000);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i));
+  tf::Variables variables;
+  tf::Session<products> near(variables);
+  OnGpu<products> far(variables);
+  const auto [deep, vector] = near.run<"deep", "vector">(tf::feed<"x">(x));
+  const auto [deep_too, vector_too] = far.run<"deep", "vector">(tf::feed<"x">(x));
+  CHECK(std::equal(deep.begin(), deep.end(), deep_too.begin()));
+  CHECK(std::equal(vector.begin(), vector.end(), vector_too.begin()));
 }
 
 TEST_CASE("variables exchange their values with and without a GPU") {

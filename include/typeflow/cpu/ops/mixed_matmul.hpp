@@ -22,7 +22,7 @@ struct contraction_of<ops::IntegerMatMul> {
   template <class E>
   static void run(const KernelCall& call) {
     const auto kernel = product_kernel<E>(call.extents);
-    if constexpr (Dots<E>::possible && (E::variant & ops::MatMul::may_be_vector) != 0) {
+    if constexpr (Dots<E>::possible && (E::variant & ops::MatMul::never_vector) == 0) {
       if (Dots<E>::fits(kernel, call.extents)) {
         Dots<E>::run(call, kernel);
         return;

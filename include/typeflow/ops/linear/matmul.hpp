@@ -68,7 +68,13 @@ constexpr AnyExpr without_moves(O op, const AnyExpr& a, const AnyExpr& b, const 
     while (true) {
       const AnyExpr side = sides[i];
       if (made_by<Transpose>(side)) {
-        sides[i] = with_rows_of(input_of(side, 0), side);
+        const AnyExpr x = input_of(side, 0);
+        // As its rows, a's matrices are one with one b for all; as columns, each is a product.
+        const Extent rows = side.dims().extent[side.dims().rank - 2];
+        const bool one = i == 0 && !op.a() && (is_symbolic(rows) || rows < 32) &&
+                         squeezed(without_last(sides[1].dims(), 2)).rank == 0;
+        if (one && !swaps_last(operation_of<Transpose>(side), side.dims().rank)) break;
+        sides[i] = with_rows_of(x, side);
         if (sides[i].id == side.id) break;
         op.transposed ^= 1u << i;
       } else if (made_by<BroadcastTo>(side)) {
@@ -125,9 +131,9 @@ struct MatMul : contraction {
   /// All elements of both operands are numbers of bfloat16.
   static constexpr std::uint32_t of_bfloat16 = 4;
 
-  // Loops of processors that a kernel has only if its extents may need them.
-  static constexpr unsigned may_be_deep = 8;     ///< a few results, each a long sum
-  static constexpr unsigned may_be_vector = 16;  ///< one row or one column
+  // Loops of processors that a kernel has unless its extents exclude them.
+  static constexpr unsigned never_deep = 8;      ///< a few results, each a long sum
+  static constexpr unsigned never_vector = 16;   ///< one row or one column
   static constexpr std::int64_t deep_side = 16;  ///< the most rows, and columns, of few results
   static constexpr std::int64_t least_deep = 4096;
 
@@ -173,9 +179,8 @@ struct MatMul : contraction {
     Contraction product;
     product.depth.multiply(a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
     product.variant = op.transposed;
-    product.loops = loops_of(y.dims.extent[y.dims.rank - 2], y.dims.extent[y.dims.rank - 1],
-                             a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
-    product.all_loops = may_be_deep | may_be_vector;
+    product.loops = excluded_loops(y.dims.extent[y.dims.rank - 2], y.dims.extent[y.dims.rank - 1],
+                                   a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
     const int outside = y.dims.rank - 2;
     const auto along = [&](const Dims& x) {
       unsigned axes = 0;
@@ -191,13 +196,13 @@ struct MatMul : contraction {
     }
     return product;
   }
-  /// The loops that these extents do not exclude. A kernel's rows may be a multiple of `rows`.
-  static constexpr unsigned loops_of(Extent rows, Extent columns, Extent depth) {
+  /// The loops that these extents exclude. A kernel's rows may be a multiple of `rows`.
+  static constexpr unsigned excluded_loops(Extent rows, Extent columns, Extent depth) {
     const auto at_most = [](Extent x, std::int64_t most) { return x < 0 || x <= most; };
     const bool deep = at_most(rows, deep_side) && at_most(columns, deep_side) &&
                       (depth < 0 || depth >= least_deep);
     const bool vector = at_most(rows, 1) || at_most(columns, 1);
-    return (deep ? may_be_deep : 0u) | (vector ? may_be_vector : 0u);
+    return (deep ? 0u : never_deep) | (vector ? 0u : never_vector);
   }
   static constexpr std::array<Dims, 3> shapes(MatMul op, const std::int64_t*, std::int64_t rows,
                                               std::int64_t columns, std::int64_t depth) {

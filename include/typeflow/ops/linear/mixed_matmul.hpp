@@ -37,8 +37,7 @@ struct IntegerMatMul : contraction {
   static constexpr Contraction describe(IntegerMatMul op, const Type& a, const Type& b,
                                         const Type& y) {
     Contraction product = MatMul::describe(MatMul{{}, op.transposed}, a, b, y);
-    product.loops &= MatMul::may_be_vector;
-    product.all_loops &= MatMul::may_be_vector;
+    product.loops &= MatMul::never_vector;
     return product;
   }
   static constexpr std::array<Dims, 3> shapes(IntegerMatMul op, const std::int64_t* further,
