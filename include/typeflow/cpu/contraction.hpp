@@ -165,15 +165,16 @@ class Epilogue {
 
   /// Of the first result, if there is one matrix.
   static RowsInWhole rows_in_whole(const KernelCall& call) {
-    using Out = typename M::template Out<0>;
-    if constexpr (Outer == 0 && Out::is_strided) {
-      const ir::StridedExtents view = view_of(first_result_view, call.extents);
-      constexpr std::int64_t size = size_of(Out::dtype);
-      return {call.operand<const std::byte>(M::first_store) + view.begin() * size,
-              view.stride(0) * size, size};
-    } else {
-      return {};
+    if constexpr (Outer == 0 && result_views > 0) {
+      using Out = typename M::template Out<0>;
+      if constexpr (Out::is_strided) {
+        const ir::StridedExtents view = view_of(first_result_view, call.extents);
+        constexpr std::int64_t size = size_of(Out::dtype);
+        return {call.operand<const std::byte>(M::first_store) + view.begin() * size,
+                view.stride(0) * size, size};
+      }
     }
+    return {};
   }
 
   /// The beginnings of the current matrix and of its parts of the inputs.

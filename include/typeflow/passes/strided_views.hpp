@@ -18,6 +18,7 @@
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/graph/layout.hpp"
+#include "typeflow/ops/contraction.hpp"
 #include "typeflow/passes/clusters.hpp"
 #include "typeflow/passes/effects.hpp"
 #include "typeflow/passes/simplify.hpp"
