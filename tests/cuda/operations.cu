@@ -52,4 +52,5 @@ int main() {
     if (i == 0) first = last;
   }
   std::printf("%s\n", 2 * last < first ? "the loss falls" : "the loss does not fall");
+  return 0;  // this may be compiled as a function of another program
 }
