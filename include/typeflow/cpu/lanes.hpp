@@ -17,7 +17,6 @@
 
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/dtype.hpp"
-#include "typeflow/cpu/register_loads.hpp"
 #include "typeflow/cpu/stream.hpp"
 #include "typeflow/cpu/vectors.hpp"
 #include "typeflow/cpu/xsimd.hpp"
@@ -102,7 +101,7 @@ struct Lanes {
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p) {
     if constexpr (fills<T>) {
-      return loaded(of<T>(load_register<typename of<T>::register_type>(p)));
+      return loaded(of<T>::load_unaligned(p));
     } else if constexpr (std::is_same_v<T, bool>) {
       Vector<std::int8_t, size> bits;
       std::memcpy(&bits.v, p, sizeof bits.v);
@@ -112,8 +111,9 @@ struct Lanes {
       std::memcpy(&bits.v, p, sizeof bits.v);
       return loaded(from_vector<T>(widened<T>(bits)));
     } else if constexpr (is_vector<T> || is_batch<T>) {
-      using V = Vector<T, size>;
-      return from_vector<T>(V::of(load_register<typename V::V>(p)));
+      Vector<T, size> x;
+      std::memcpy(&x.v, p, sizeof x.v);
+      return from_vector<T>(x);
     } else {
       return load(p, size);
     }

@@ -42,7 +42,8 @@ struct NarrowLanes {
   }
   template <class T>
   TYPEFLOW_INLINE static of<T> load(const T* p) {
-    of<T> r = of<T>::of(load_register<typename of<T>::V>(p));
+    of<T> r;
+    std::memcpy(&r.v, p, sizeof r.v);
     if constexpr (std::is_same_v<T, bool>) r = Mask(Carrier(0)) - r;
     return r;
   }
