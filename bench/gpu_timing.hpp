@@ -42,7 +42,7 @@ double seconds_of(const Run& run, double least = 0.3) {
   }
 }
 
-/// Of a model without feeds.
+/// Seconds of a run of "run", of a model without feeds.
 template <auto Model, class Target = tf::CudaTarget>
 double seconds_of_model() {
   tf::Variables variables;

@@ -23,7 +23,7 @@
 
 namespace fuzz {
 
-/// What is tried with a model, by the number of its seed.
+/// The target that a model is tried with; its seed chooses.
 enum class Trial {
   exact,    ///< our kernels, one GPU
   atomic,   ///< sums at indices that are added atomically

@@ -86,6 +86,21 @@ constexpr bool rows_are_kept(tf::Graph& g) {
 }
 static_assert(holds<rows_are_kept>());
 
+/// Few rows of a transposed a stay rows, if one b multiplies all of them: they are one matrix then.
+constexpr bool few_rows_stay_rows(tf::Graph& g) {
+  auto x = tf::placeholder<float, 6, 5, 7, 2>(g, "x");
+  auto y = matmul(tf::transpose<0, 2, 3, 1>(x), tf::placeholder<float, 5, 4>(g, "w"));
+  y.named("y");
+  tf::Pool<tf::Id> roots;
+  roots.push(y.id());
+  const tf::ir::Simplified simplified = tf::ir::simplify(tf::ir::Graph(g), roots);
+  const tf::ir::Graph& graph = simplified.graph;
+  const tf::ir::Node& product = graph.node_of(simplified.map[y.id()]);
+  return graph.words_of(product)[0] == 0 &&
+         graph.dims_of(graph.input(product, 0)) == tf::Dims{4, {6, 7, 2, 5}};
+}
+static_assert(holds<few_rows_stay_rows>());
+
 /// The gradients have the shapes of the operands, and are products that read their operands
 /// transposed instead of transposing them.
 template <tf::Transposed T, class A, class B>

@@ -163,7 +163,7 @@ class Epilogue {
     return ir::strides_at(number, Outer + 2, extents + ir::contraction_extents(O::further_extents));
   }
 
-  /// Of the first result, if there is one matrix.
+  /// Where the rows of the first result lie in a larger tensor; only for products of one matrix.
   static RowsInWhole rows_in_whole(const KernelCall& call) {
     if constexpr (Outer == 0 && result_views > 0) {
       using Out = typename M::template Out<0>;

@@ -219,7 +219,7 @@ class CopyPattern {
   }
 
  protected:
-  /// Of a period; fewer are not worth its loop.
+  /// A period of fewer registers is not worth a loop of its own.
   static constexpr int few_registers = 4;
   /// Where a register of the result is, and its window of the input, in bytes from those of the
   /// period.

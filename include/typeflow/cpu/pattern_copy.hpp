@@ -61,7 +61,7 @@ class PatternCopy : public CopyPattern {
     Bounds readable;
   };
 
-  /// What the registers of a period have.
+  /// How the registers of a period find their bytes.
   enum class Kind {
     plain,    ///< windows of their own
     fetched,  ///< windows of their own, which are fetched ahead, or padding

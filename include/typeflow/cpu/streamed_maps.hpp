@@ -21,7 +21,7 @@ inline constexpr bool streams_maps = false;
 /// For fewer, such as a conversion of 8 MiB to 16 MiB, streamed stores were half as fast.
 inline constexpr std::int64_t streamed_map_bytes = streamed_bytes / 2 * 5;
 
-/// What an elementwise kernel reads and writes of each element, in bytes.
+/// The bytes that an elementwise kernel reads and writes for each element.
 struct MapBytes {
   int narrowest;  ///< of a result; 0 if some result does not lie in order
   int all;

@@ -126,8 +126,8 @@ class WidenedOperand {
       sum[v] = go_on ? B::load_unaligned(out + v * lanes) : B(0.0f);
     });
 #if defined(__AVX512BW__)
-    // Of two vectors, one has the even columns, and the other the odd ones: they are the halves of
-    // words, so that widening takes one instruction each.
+    // One vector gets the even columns, the next one the odd ones. These are the halves of words,
+    // so widening takes one instruction each.
     if constexpr (std::is_same_v<X, bfloat16> && V % 2 == 0 && lanes == 16) {
       const __m512i halves =
           _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);

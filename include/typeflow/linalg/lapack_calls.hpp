@@ -95,7 +95,7 @@ class FirstFailure {
   std::atomic<std::int64_t> first_{none_};
 };
 
-/// What a matrix costs (cpu_kernels::cost_of_part) that takes about n^3 operations: some 8 of them
+/// The cost (cpu_kernels::cost_of_part) of a matrix that takes about n^3 operations: some 8 of them
 /// in a nanosecond, and 0.5 us for the calls.
 inline std::int64_t cost_of_matrix(std::int64_t n) {
   n = std::min<std::int64_t>(n, 1 << 16);  // n^3 does not overflow
@@ -141,8 +141,9 @@ void parts_with_scratch(const KernelCall& call, const Matrices<T>& a, std::int64
   const std::int64_t parts = scratch_parts(a.count, of_part.bytes());
   if (parts == 0) return;
   auto* const memory = static_cast<std::byte*>(call.workspace);
+  const std::int64_t of_each = (a.count + parts - 1) / parts;  // 1000 of any size are dear enough
   const std::int64_t grain =
-      cpu_kernels::grain_of_cost(cost_of_matrix(n) * ((a.count + parts - 1) / parts));
+      cpu_kernels::grain_of_cost(cost_of_matrix(n) * std::min<std::int64_t>(of_each, 1000));
   cpu_kernels::parallel(call, parts, grain, [&](std::int64_t begin, std::int64_t end) {
     Scratch scratch(memory + begin * of_part.bytes());
     f(a.count * begin / parts, a.count * end / parts, Memory(scratch, rows, columns));

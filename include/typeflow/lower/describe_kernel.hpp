@@ -196,8 +196,6 @@ class KernelDescriber : protected KernelInputs {
     spec_.dtype = dtype_of(node.outputs.first);
     spec_.wide = size_of(spec_.dtype) == 8;
     spec_.op = node.op;
-    const Factors factors{{layout_of_factor(a), layout_of_factor(b)},
-                          {types_[type_of(a)].dims, types_[type_of(b)].dims}};
     const Dims& space = types_[cluster.space].dims;
     place_strided(space, 2);
     // Each row of a part begins as far from the one before (PartFinder), so no axis is cut.
@@ -205,8 +203,14 @@ class KernelDescriber : protected KernelInputs {
     int last[max_rank] = {};  // as in lower_loop; none for rows or columns of extent 1
     if (node.op->contraction->whole_rows || dims.rank == 2) {
       place_rows(dims, contraction, last);
-      for (const StridedAxes& factor : factors.layout) push_factor(factor, {}, factor.stride[0]);
+      for (const Id operand : {a, b}) {
+        if (fused_.strided_view(storage_[operand]) == nullptr) continue;
+        const StridedAxes factor = layout_of_factor(operand);
+        push_factor(factor, {}, factor.stride[0]);
+      }
     } else {
+      const Factors factors{{layout_of_factor(a), layout_of_factor(b)},
+                            {types_[type_of(a)].dims, types_[type_of(b)].dims}};
       place_axes(dims, contraction, factors, last);
     }
     for (int i = 0; i < node.op->contraction->further; ++i) push_extent(contraction.extents[i]);

@@ -90,7 +90,7 @@ inline std::string quoted(std::string_view x) {
   return '"' + std::string(x.substr(0, most)) + (x.size() > most ? "...\"" : "\"");
 }
 
-/// What a short string costs (cost_of_part) whose bytes are read: some 10 ns.
+/// The cost (cost_of_part) of reading a short string: some 10 ns.
 inline constexpr std::int64_t cost_of_string = 1000;
 
 /// Calls f(x[i], y[i]) for all elements, on several threads.

@@ -313,7 +313,7 @@ TEST_CASE("an error that is found later names the kernels since the last one tha
       change();
       sums();
     }
-    // What the last fetch has waited for is not named.
+    // The message does not name kernels that the last fetch has waited for.
     change();
     CudaOnHost::get().until_kernel_failure = 0;
     const std::string text = message_of(sums);

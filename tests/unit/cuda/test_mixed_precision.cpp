@@ -19,6 +19,7 @@
 #include <typeflow/mixed_precision.hpp>
 #include <typeflow/optimizers.hpp>
 
+#include "support/check_loss_scale.hpp"
 #include "support/cuda_calls.hpp"
 
 namespace {
@@ -28,6 +29,7 @@ using test::calls_of;
 using test::CudaCalls;
 using test::CudaOnHost;
 using test::CudaTargetOnHost;
+using test::floats;
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
@@ -35,12 +37,6 @@ constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 template <auto Model>
 using OnGpu = tf::Session<Model, tf::training, CudaTargetOnHost>;
 
-template <class T>
-std::vector<float> floats(const tf::Variables& store, const char* name) {
-  std::vector<float> out;
-  for (const T x : store.get<T>(name)) out.push_back(static_cast<float>(x));
-  return out;
-}
 /// The bits of all variables.
 std::vector<std::byte> bytes_of(const tf::Variables& store) {
   std::vector<std::byte> out;
@@ -84,18 +80,6 @@ void check_masters() {
     CHECK(w[i] + rest[i] == master[i]);
     CHECK(master[i] < 1.5f);
   }
-}
-
-constexpr void scaled(tf::Graph& g) {
-  auto x = placeholder<float, 2>(g, "x");
-  auto w = variable<float, 2>(g, "w", tf::ones());
-  const tf::LossScale scale(g, {.initial = 8, .interval = 3});
-  scale.minimize(tf::Adam{.rate = 0.25}, sum(w * x).named("loss")).named("train");
-}
-constexpr void unscaled(tf::Graph& g) {
-  auto x = placeholder<float, 2>(g, "x");
-  auto w = variable<float, 2>(g, "w", tf::ones());
-  tf::Adam{.rate = 0.25}.minimize(sum(w * x)).named("train");
 }
 
 /// Two dense layers of T, whose products have operands of 16 bits.
@@ -171,38 +155,12 @@ TEST_CASE("masters on the GPU keep steps that 16-bit variables lose") {
 }
 
 TEST_CASE("a step that overflows is skipped on the GPU and halves the scale") {
-  tf::Variables store;
-  OnGpu<scaled> session(store);
-  tf::Variables plain;
-  OnGpu<unscaled> reference(plain);
-  float scale = 8;
-  std::int32_t good = 0;
-  const float inputs[] = {1, 2, inf,          3, 4, 5, not_a_number, -inf, 1, 2, 3, 4,
-                          5, 6, not_a_number, 2, 1};
-  for (const float input : inputs) {
-    const std::vector<float> x{input, 0.5f};
-    session.run<"train">(tf::feed<"x">(x));
-    if (std::isfinite(input)) {
-      reference.run<"train">(tf::feed<"x">(x));
-      if (++good == 3) {
-        scale *= 2;
-        good = 0;
-      }
-    } else {
-      scale *= 0.5f;
-      good = 0;
-    }
-    CHECK(store.get<float>("loss_scale/scale")[0] == scale);
-    CHECK(store.get<std::int32_t>("loss_scale/good_steps")[0] == good);
-    // Powers of two scale without rounding.
-    CHECK(floats<float>(store, "w") == floats<float>(plain, "w"));
-    CHECK(floats<float>(store, "w/adam/m") == floats<float>(plain, "w/adam/m"));
-  }
+  test::check_loss_scale<CudaTargetOnHost>();
 }
 
 TEST_CASE("the GPU decides whether a step is skipped: a step is one graph, and nothing waits") {
   tf::Variables store;
-  OnGpu<scaled> session(store);
+  OnGpu<test::scaled_loss> session(store);
   const std::vector<float> good{1, 0.5f};
   const std::vector<float> bad{inf, 0.5f};
   for (int i = 0; i < 10; ++i) session.run<"train">(tf::feed<"x">(i % 2 == 0 ? good : bad));

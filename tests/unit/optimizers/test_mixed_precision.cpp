@@ -14,19 +14,14 @@
 #include <typeflow/optimizers.hpp>
 #include <typeflow/typeflow.hpp>
 
+#include "support/check_loss_scale.hpp"
+
 namespace {
 
 namespace tf = typeflow;
+using test::floats;
 
 constexpr float inf = std::numeric_limits<float>::infinity();
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-
-template <class T>
-std::vector<float> floats(const tf::Variables& store, const char* name) {
-  std::vector<float> out;
-  for (const T x : store.get<T>(name)) out.push_back(static_cast<float>(x));
-  return out;
-}
 
 /// sum(w x), whose gradient for w is x.
 template <class T, class O>
@@ -135,51 +130,8 @@ TEST_CASE("a number that overflows leaves no NaN in the rest") {
   CHECK(std::isfinite(floats<float>(store, "w/momentum/rest")[0]));
 }
 
-namespace {
-
-constexpr void scaled(tf::Graph& g) {
-  auto x = placeholder<float, 2>(g, "x");
-  auto w = variable<float, 2>(g, "w", tf::ones());
-  const tf::LossScale scale(g, {.initial = 8, .interval = 3});
-  auto loss = sum(w * x).named("loss");
-  scale.minimize(tf::Adam{.rate = 0.25}, loss).named("train");
-}
-constexpr void unscaled(tf::Graph& g) {
-  auto x = placeholder<float, 2>(g, "x");
-  auto w = variable<float, 2>(g, "w", tf::ones());
-  tf::Adam{.rate = 0.25}.minimize(sum(w * x)).named("train");
-}
-
-}  // namespace
-
 TEST_CASE("the scale grows and backs off, and steps that are not finite are left out") {
-  tf::Variables store;
-  tf::Session<scaled> session(store);
-  tf::Variables plain;
-  tf::Session<unscaled> reference(plain);
-  float scale = 8;
-  std::int32_t good = 0;
-  const float inputs[] = {1, 2, inf,          3, 4, 5, not_a_number, -inf, 1, 2, 3, 4,
-                          5, 6, not_a_number, 2, 1};
-  for (const float input : inputs) {
-    const std::vector<float> x{input, 0.5f};
-    session.run<"train">(tf::feed<"x">(x));
-    if (std::isfinite(input)) {
-      reference.run<"train">(tf::feed<"x">(x));
-      if (++good == 3) {
-        scale *= 2;
-        good = 0;
-      }
-    } else {
-      scale *= 0.5f;
-      good = 0;
-    }
-    CHECK(store.get<float>("loss_scale/scale")[0] == scale);
-    CHECK(store.get<std::int32_t>("loss_scale/good_steps")[0] == good);
-    // Powers of two scale without rounding.
-    CHECK(floats<float>(store, "w") == floats<float>(plain, "w"));
-    CHECK(floats<float>(store, "w/adam/m") == floats<float>(plain, "w/adam/m"));
-  }
+  test::check_loss_scale<tf::DefaultTarget>();
 }
 
 TEST_CASE("scaling saves gradients below the smallest number of a half") {

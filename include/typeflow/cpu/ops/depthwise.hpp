@@ -52,7 +52,7 @@ struct TapAxis {
   }
 };
 
-/// What the products of a vector of channels cost (cost_of_part).
+/// The cost (cost_of_part) of multiplying and adding a vector of channels.
 inline constexpr std::int64_t cost_of_products = 48;
 
 /// Computes one side y from the other side x and w: the convolution, and its gradient for the
@@ -71,7 +71,7 @@ class DepthwiseLoops {
         images_(x.extents.front()) {}
 
   void run(const KernelCall& call) const {
-    // Of `divisor` taps on an axis an element sees one. Then it is stored.
+    // An element sees one of `divisor` taps on an axis, and is stored once.
     const std::int64_t taps = rows_.taps * columns_.taps / (rows_.divisor * columns_.divisor) + 1;
     const std::int64_t vectors = columns_.written * ((channels_ + N - 1) / N);
     const std::int64_t cost = vectors * taps * cost_of_products;

@@ -31,7 +31,7 @@ class Sorter {
   static std::int64_t bytes(std::int64_t length) {
     return checked_product(2 * static_cast<std::int64_t>(sizeof(std::uint64_t)), length);
   }
-  /// What a row costs (cost_of_part): some 2 ns for an element that is sorted, 0.2 ns for one that
+  /// The cost of a row (cost_of_part): some 2 ns for an element that is sorted, 0.2 ns for one that
   /// is only compared.
   static std::int64_t cost(std::int64_t count, std::int64_t length) {
     return selects(count, length) ? 20 * length + 200 * groups_of(count) * N : 200 * length;
