@@ -8,4 +8,5 @@
 #include "typeflow/interpret/interpret.ipp"
 #include "typeflow/interpret/kernel.ipp"
 #include "typeflow/interpret/program.ipp"
+#include "typeflow/interpret/regions.ipp"
 #include "typeflow/lower/describe_passes.ipp"

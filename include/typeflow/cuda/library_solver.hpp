@@ -9,9 +9,10 @@
 //   static bool solve(CudaStream& stream, const SolverCall& call, void* workspace,
 //                     std::int64_t bytes);
 // is_large() says whether it has `count` matrices whose shorter side is `side`; the kernels of
-// ops/linalg.hpp and ops/orthogonal.hpp have the others. solver_workspace() returns bytes of the
-// GPU's memory for a call whose pointers are null. solve() gives the stream the work; it returns
-// false, and does nothing, if `bytes` are not enough. Its calls are not recorded as CUDA graphs.
+// ops/linalg.hpp, qr.hpp, eig.hpp and svd.hpp have the others. solver_workspace() returns bytes of
+// the GPU's memory for a call whose pointers are null. solve() gives the stream the work; it
+// returns false, and does nothing, if `bytes` are not enough. Its calls are not recorded as CUDA
+// graphs.
 //
 // Matrices that are no ordinary case are left to our kernels, which find them by a mark in memory:
 // those with NaN or infinity, and those for which the library reports that it has no result

@@ -140,6 +140,20 @@ TYPEFLOW_DEVICE void fill_with_nan(T* x, int rows, int columns) {
                            [&](int i, int j) { y(i, j) = std::numeric_limits<T>::quiet_NaN(); });
 }
 
+/// Copies a matrix. Returns whether it has NaN or infinity. All threads of the block then see the
+/// copy, and what they have written before.
+template <class T>
+TYPEFLOW_DEVICE bool copy_matrix(const T* from, int rows, int columns, const MatrixView<T>& to) {
+  const MatrixView<const T> a = row_major(from, columns);
+  bool wrong = false;
+  ThreadTile(columns).each(rows, columns, [&](int i, int j) {
+    const T x = a(i, j);
+    wrong = wrong || is_infinite_or_nan(x);
+    to(i, j) = x;
+  });
+  return __syncthreads_or(wrong) != 0;
+}
+
 // Launches.
 
 /// Where a block has its working copy.

@@ -175,4 +175,5 @@ HostTensors interpret(const ir::Graph& graph, const HostTensors& feeds,
 
 #ifndef TYPEFLOW_COMPILED_TESTING
 #include "typeflow/interpret/interpret.ipp"
+#include "typeflow/interpret/regions.ipp"
 #endif

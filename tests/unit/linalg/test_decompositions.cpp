@@ -13,66 +13,28 @@
 
 #include "support/check_gradients.hpp"
 #include "support/check_values.hpp"
+#include "support/plain_matrices.hpp"
 
 namespace {
 
 namespace tf = typeflow;
+using test::check_same;
+using test::identity;
+using test::matrices;
+using test::Matrix;
+using test::MatrixOf;
+using test::product;
+using test::transposed;
 using tf::Shape;
-
-// Matrices of the reference.
-
-template <class E>
-struct MatrixOf {
-  std::int64_t rows;
-  std::int64_t columns;
-  std::vector<E> e;
-
-  MatrixOf(std::int64_t r, std::int64_t c)
-      : rows(r), columns(c), e(static_cast<std::size_t>(r * c), E(0)) {}
-  E& operator()(std::int64_t i, std::int64_t j) {
-    return e[static_cast<std::size_t>(i * columns + j)];
-  }
-  E operator()(std::int64_t i, std::int64_t j) const {
-    return e[static_cast<std::size_t>(i * columns + j)];
-  }
-};
-using Matrix = MatrixOf<double>;
 
 /// Matrix number `index` of a tensor.
 Matrix matrix(const tf::HostTensor& x, std::int64_t index) {
-  Matrix y(x.dims[x.dims.rank - 2], x.dims[x.dims.rank - 1]);
-  const std::int64_t size = y.rows * y.columns;
-  for (std::int64_t i = 0; i < size; ++i) {
-    y.e[static_cast<std::size_t>(i)] = x.value(index * size + i);
-  }
-  return y;
+  return matrices(x)[static_cast<std::size_t>(index)];
 }
 std::int64_t count_of(const tf::HostTensor& x) {
   std::int64_t count = 1;
   for (int i = 0; i < x.dims.rank - 2; ++i) count *= x.dims[i];
   return count;
-}
-Matrix product(const Matrix& a, const Matrix& b) {
-  REQUIRE(a.columns == b.rows);
-  Matrix y(a.rows, b.columns);
-  for (std::int64_t i = 0; i < a.rows; ++i) {
-    for (std::int64_t j = 0; j < b.columns; ++j) {
-      for (std::int64_t k = 0; k < a.columns; ++k) y(i, j) += a(i, k) * b(k, j);
-    }
-  }
-  return y;
-}
-Matrix transposed(const Matrix& a) {
-  Matrix y(a.columns, a.rows);
-  for (std::int64_t i = 0; i < a.rows; ++i) {
-    for (std::int64_t j = 0; j < a.columns; ++j) y(j, i) = a(i, j);
-  }
-  return y;
-}
-Matrix identity(std::int64_t n, double factor = 1) {
-  Matrix y(n, n);
-  for (std::int64_t i = 0; i < n; ++i) y(i, i) = factor;
-  return y;
 }
 Matrix sum(Matrix a, const Matrix& b) {
   for (std::size_t i = 0; i < a.e.size(); ++i) a.e[i] += b.e[i];
@@ -95,18 +57,6 @@ E determinant(const MatrixOf<E>& a) {
   return y;
 }
 
-void check_same(const Matrix& a, const Matrix& b, double tolerance) {
-  REQUIRE(a.rows == b.rows);
-  REQUIRE(a.columns == b.columns);
-  double scale = 1;
-  double worst = 0;
-  for (std::size_t i = 0; i < a.e.size(); ++i) {
-    scale = std::max(scale, std::abs(b.e[i]));
-    const double here = std::abs(a.e[i] - b.e[i]);
-    worst = here <= worst ? worst : here;  // keeps NaN
-  }
-  CHECK(worst <= tolerance * scale);
-}
 bool is_upper(const Matrix& a) {
   for (std::int64_t i = 0; i < a.rows; ++i) {
     for (std::int64_t j = 0; j < std::min(i, a.columns); ++j) {

@@ -13,63 +13,18 @@
 #include <typeflow/linalg.hpp>
 
 #include "support/check_values.hpp"
+#include "support/plain_matrices.hpp"
 
 namespace {
 
 namespace tf = typeflow;
+using test::check_same;
+using test::identity;
+using test::matrices;
+using test::Matrix;
+using test::product;
+using test::transposed;
 
-// Matrices of the reference.
-
-struct Matrix {
-  std::int64_t rows;
-  std::int64_t columns;
-  std::vector<double> e;
-
-  Matrix(std::int64_t r, std::int64_t c)
-      : rows(r), columns(c), e(static_cast<std::size_t>(r * c), 0.0) {}
-  double& operator()(std::int64_t i, std::int64_t j) {
-    return e[static_cast<std::size_t>(i * columns + j)];
-  }
-  double operator()(std::int64_t i, std::int64_t j) const {
-    return e[static_cast<std::size_t>(i * columns + j)];
-  }
-};
-
-std::vector<Matrix> matrices(const tf::HostTensor& x) {
-  const std::int64_t rows = x.dims.extent[x.dims.rank - 2];
-  const std::int64_t columns = x.dims.extent[x.dims.rank - 1];
-  std::int64_t count = 1;
-  for (int i = 0; i < x.dims.rank - 2; ++i) count *= x.dims.extent[i];
-  std::vector<Matrix> out(static_cast<std::size_t>(count), Matrix(rows, columns));
-  std::int64_t k = 0;
-  for (Matrix& m : out) {
-    for (double& e : m.e) e = x.value(k++);
-  }
-  return out;
-}
-
-Matrix product(const Matrix& a, const Matrix& b) {
-  REQUIRE(a.columns == b.rows);
-  Matrix y(a.rows, b.columns);
-  for (std::int64_t i = 0; i < a.rows; ++i) {
-    for (std::int64_t j = 0; j < b.columns; ++j) {
-      for (std::int64_t k = 0; k < a.columns; ++k) y(i, j) += a(i, k) * b(k, j);
-    }
-  }
-  return y;
-}
-Matrix transposed(const Matrix& a) {
-  Matrix y(a.columns, a.rows);
-  for (std::int64_t i = 0; i < a.rows; ++i) {
-    for (std::int64_t j = 0; j < a.columns; ++j) y(j, i) = a(i, j);
-  }
-  return y;
-}
-Matrix identity(std::int64_t n) {
-  Matrix y(n, n);
-  for (std::int64_t i = 0; i < n; ++i) y(i, i) = 1;
-  return y;
-}
 /// The elements at or below the diagonal; or at or above it.
 Matrix triangle(const Matrix& a, bool lower) {
   Matrix y(a.rows, a.columns);
@@ -100,19 +55,6 @@ double determinant(const Matrix& a) {
     sum += term;
   } while (std::next_permutation(p.begin(), p.end()));
   return sum;
-}
-
-void check_same(const Matrix& a, const Matrix& b, double tolerance) {
-  REQUIRE(a.rows == b.rows);
-  REQUIRE(a.columns == b.columns);
-  double scale = 1;
-  double worst = 0;
-  for (std::size_t i = 0; i < a.e.size(); ++i) {
-    scale = std::max(scale, std::abs(b.e[i]));
-    const double here = std::abs(a.e[i] - b.e[i]);
-    worst = here <= worst ? worst : here;  // keeps NaN
-  }
-  CHECK(worst <= tolerance * scale);
 }
 
 /// Each element close to what is expected, whatever the size of the others.
