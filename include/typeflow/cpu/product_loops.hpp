@@ -29,7 +29,7 @@ class ProductLoops {
   using S = TileShape<T, A>;
   static constexpr int tile_size = S::rows * S::width;
   static constexpr int tiles_of_task = 8;
-  static constexpr int panels_of_task = 4;  // at most
+  static constexpr int panels_of_task = 6;  // at most
   static constexpr std::int64_t rows_of_task = tiles_of_task * S::rows;
   static constexpr std::int64_t block_depth = 1024;
   static constexpr std::int64_t strip_depth = 192;  // depth of a block for which a is copied
@@ -173,7 +173,7 @@ class ProductLoops {
     const std::int64_t of_task =
         std::min(rows_of_task, rows) * std::min<std::int64_t>(S::width, columns);
     // One reading of a serves several panels, if b is too large to stay in cache, or if a is
-    // copied. There are as many as stay in cache themselves, and leave enough tasks.
+    // copied. There are as many as stay in cache themselves, and leave enough tasks for threads.
     constexpr std::int64_t cached = (std::int64_t{1} << 20) / sizeof(T);
     const bool b_stays = columns * depth <= cached;
     const std::int64_t of_panel = S::width * std::clamp<std::int64_t>(depth, 1, block_depth);
@@ -181,7 +181,8 @@ class ProductLoops {
         ahead     ? ahead_panels
         : packs_a ? panels_of_task
                   : std::clamp<std::int64_t>(cached / 2 / of_panel, 1, panels_of_task);
-    const std::int64_t tasks = ahead ? 8 : 12;  // at least, if there are as many panels
+    // At least, if there are as many panels.
+    const std::int64_t tasks = call.stream == nullptr ? 1 : ahead ? 8 : 12;
     const std::int64_t together =
         packs_a || ahead || (!b_stays && groups > 1)
             ? std::clamp<std::int64_t>(matrices * groups * panels.count / tasks, 1, most)
@@ -277,6 +278,7 @@ class ProductLoops {
                                  : packs_a || in_task ? strip_depth
                                                       : block_depth;
     const std::int64_t blocks = std::max<std::int64_t>(1, (depth + deepest - 1) / deepest);
+    const bool strips_come = packs_a && wide_a() == nullptr;
     for (std::int64_t block = 0; block < blocks; ++block) {
       const std::int64_t begin = depth * block / blocks;
       const std::int64_t length = depth * (block + 1) / blocks - begin;
@@ -305,12 +307,15 @@ class ProductLoops {
             const std::int64_t next_row = !packs_a ? a_row : kernel.transposed_a ? 1 : length;
             const std::int64_t step = packs_a && kernel.transposed_a ? S::rows : a_step;
             if constexpr (vectors() == S::vectors) {
-              if (ahead && count > S::rows / 2) {
+              const bool a_ahead = strips_come && p == panel && begin + length < depth;
+              if ((ahead || a_ahead) && count > S::rows / 2) {
                 product_tile<T, A, S::vectors, S::rows>(
                     from, next_row, step, count, b, pitch, length, tile, tile_pitch, before,
                     tile_width,
-                    rows_ahead(b_of(matrix), panel, last_panel, begin + length,
-                               (p - panel) * tiles + i, (last_panel - panel) * tiles));
+                    ahead ? rows_ahead(b_of(matrix), panel, last_panel, begin + length,
+                                       (p - panel) * tiles + i, (last_panel - panel) * tiles)
+                          : steps_ahead(a + (begin + length + length * i / tiles) * a_step,
+                                        last - first));
                 return;
               }
             }
@@ -354,6 +359,14 @@ class ProductLoops {
     const std::int64_t j = i % lines;
     return {b + (begin + i / lines) * kernel.pitch_b + first + j * line, lines - j, lines,
             kernel.pitch_b};
+  }
+
+  /// `count` rows of a transposed a, from a step of the depth on. Few of their lines lie side by
+  /// side, so the processor does not ask for the next ones by itself.
+  PrefetchedRows<T> steps_ahead(const T* step, std::int64_t count) const {
+    constexpr std::int64_t line = 64 / sizeof(T);
+    const std::int64_t lines = (count + line - 1) / line;
+    return {step, lines, lines, a_step};
   }
 
   /// Copies `count` rows of a, from element `start` on, to strips for the rows of a tile. Of a
