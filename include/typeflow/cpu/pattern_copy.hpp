@@ -78,9 +78,9 @@ class PatternCopy : public CopyPattern {
                    int registers) {
     if (registers <= 0) return;
     if constexpr (K != Kind::fetched) {
-      if (registers == 3) return few<R, K, Two, 3>(p, in, out, periods);
-      if (registers == 4) return few<R, K, Two, 4>(p, in, out, periods);
-      if (registers == 5) return few<R, K, Two, 5>(p, in, out, periods);
+      if (registers == 3) return few<R, K, Two, Streams, 3>(p, in, out, periods);
+      if (registers == 4) return few<R, K, Two, Streams, 4>(p, in, out, periods);
+      if (registers == 5) return few<R, K, Two, Streams, 5>(p, in, out, periods);
     }
     const std::int64_t from_step = p.period_ * p.from_pitch_;
     const std::int64_t to_step = p.period_ * p.to_pitch_;
@@ -100,11 +100,7 @@ class PatternCopy : public CopyPattern {
         auto x = R::template permuted<Two>(window, R::index(p.index_[i]));
         if (K == Kind::padded || (K == Kind::fetched && pads))
           x = R::pad(x, R::index(p.filling_[i]), R::index(p.padding_[i]));
-        if constexpr (Streams) {
-          R::stream(to, x);
-        } else {
-          R::store(to, x);
-        }
+        store<R, Streams>(to, x);
       };
       std::byte* to = out;
       int i = 0;
@@ -113,8 +109,16 @@ class PatternCopy : public CopyPattern {
       copy(last, out + last_target);
     }
   }
+  template <class R, bool Streams, class X>
+  TYPEFLOW_INLINE static void store(std::byte* to, const X& x) {
+    if constexpr (Streams) {
+      R::stream(to, x);
+    } else {
+      R::store(to, x);
+    }
+  }
   /// N registers, whose indices and places stay in registers.
-  template <class R, Kind K, bool Two, int N>
+  template <class R, Kind K, bool Two, bool Streams, int N>
   static void few(const PatternCopy& p, const std::byte* in, std::byte* out, std::int64_t periods) {
     const std::int64_t from_step = p.period_ * p.from_pitch_;
     const std::int64_t to_step = p.period_ * p.to_pitch_;
@@ -137,7 +141,7 @@ class PatternCopy : public CopyPattern {
         if constexpr (K != Kind::near && i > 0) window = R::template window<Two>(in + at[i]);
         auto x = R::template permuted<Two>(window, index[i]);
         if constexpr (K == Kind::padded) x = R::pad(x, filling[i], padding[i]);
-        R::store(i + 1 < N ? out + i * R::width : out + last_target, x);
+        store<R, Streams>(i + 1 < N ? out + i * R::width : out + last_target, x);
       });
     }
   }
@@ -152,10 +156,11 @@ class PatternCopy : public CopyPattern {
   }
   template <class R, bool Two>
   Loop loop_of_kind(bool past) const {
-    if (past) return loop<R, Kind::fetched, Two, true>;
+    const bool plain = ahead_ == 0 && !pads_;
+    if (past) return plain ? loop<R, Kind::plain, Two, true> : loop<R, Kind::fetched, Two, true>;
     if (near_) return loop<R, Kind::near, Two, false>;
-    if (ahead_ != 0) return loop<R, Kind::fetched, Two, false>;
-    return pads_ ? loop<R, Kind::padded, Two, false> : loop<R, Kind::plain, Two, false>;
+    if (plain) return loop<R, Kind::plain, Two, false>;
+    return ahead_ != 0 ? loop<R, Kind::fetched, Two, false> : loop<R, Kind::padded, Two, false>;
   }
   template <class R>
   void copy(Part p, Loop loop_of) const {
