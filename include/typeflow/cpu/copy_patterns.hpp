@@ -83,7 +83,7 @@ class CopyPattern {
     const std::int64_t row = (blocks.axes[0].end - blocks.axes[0].begin) * block_;
     const std::int64_t common = std::min(block_ & -block_, width_);  // both are multiples of it
     std::int64_t bytes = block_ / common * width_;                   // the least common multiple
-    bytes *= (few_registers * width_ + bytes - 1) / bytes;
+    if (bytes < 3 * width_) bytes = 4 * width_;                      // 3 or more: see few()
     if (to_pitch_ != block_ || bytes > most_registers * width_) return false;
     if (row < 2 * width_ || total < least_periods * bytes) return false;
     begin_period(bytes / block_);
@@ -219,8 +219,6 @@ class CopyPattern {
   }
 
  protected:
-  /// A period of fewer registers is not worth a loop of its own.
-  static constexpr int few_registers = 4;
   /// Where a register of the result is, and its window of the input, in bytes from those of the
   /// period.
   struct Place {

@@ -12,7 +12,9 @@
 // Other blocks of a register or more are a period each, whose last register overlaps the one
 // before.
 //
-// The loop works on bytes or words, so it is compiled once for all element types.
+// The loop works on bytes or words, so it is compiled once for all element types. Periods of 3, 4
+// and 5 registers have loops that keep their indices in registers. Their stores take fewer
+// instructions, so more stores wait for their lines of memory at the same time.
 
 #include <algorithm>
 #include <cstddef>
@@ -64,8 +66,9 @@ class PatternCopy : public CopyPattern {
   /// How the registers of a period find their bytes.
   enum class Kind {
     plain,    ///< windows of their own
-    fetched,  ///< windows of their own, which are fetched ahead, or padding
-    near      ///< one window
+    near,     ///< one window
+    padded,   ///< windows of their own and padding
+    fetched,  ///< windows of their own, which are fetched ahead, and padding if any
   };
   /// Copies some registers of each of some periods, all of which are readable.
   using Loop = void (*)(const PatternCopy&, const std::byte* in, std::byte* out,
@@ -73,66 +76,91 @@ class PatternCopy : public CopyPattern {
   template <class R, Kind K, bool Two, bool Streams>
   static void loop(const PatternCopy& p, const std::byte* in, std::byte* out, std::int64_t periods,
                    int registers) {
+    if (registers <= 0) return;
+    if constexpr (K != Kind::fetched) {
+      if (registers == 3) return few<R, K, Two, Streams, 3>(p, in, out, periods);
+      if (registers == 4) return few<R, K, Two, Streams, 4>(p, in, out, periods);
+      if (registers == 5) return few<R, K, Two, Streams, 5>(p, in, out, periods);
+    }
     const std::int64_t from_step = p.period_ * p.from_pitch_;
     const std::int64_t to_step = p.period_ * p.to_pitch_;
-    const auto store = [&](int i, const auto& x) TYPEFLOW_INLINE_LAMBDA {
-      if constexpr (Streams) {
-        R::stream(out + p.place_[i].target, x);
-      } else {
-        R::store(out + p.place_[i].target, x);
-      }
-    };
-    if constexpr (K == Kind::plain) {
-      if (registers == few_registers) {  // whose places are kept in registers
-        typename R::Index index[few_registers];
-        std::int64_t at[few_registers];
-        unrolled<few_registers>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
-          index[i] = R::index(p.index_[i]);
-          at[i] = p.place_[i].window;
-        });
-        for (; periods > 0; --periods, in += from_step, out += to_step) {
-          unrolled<few_registers>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
-            store(i, R::template permuted<Two>(R::template window<Two>(in + at[i]), index[i]));
-          });
-        }
-        return;
-      }
-    }
+    const int last = registers - 1;
+    const std::int64_t last_target = p.place_[last].target;
     const std::int64_t ahead = p.ahead_;
     const bool pads = p.pads_;
     for (; periods > 0; --periods, in += from_step, out += to_step) {
       typename R::Window window;
       if constexpr (K == Kind::near) window = R::template window<Two>(in + p.place_[0].window);
-      const auto copy = [&](int i) TYPEFLOW_INLINE_LAMBDA {
+      const auto copy = [&](int i, std::byte* to) TYPEFLOW_INLINE_LAMBDA {
         if constexpr (K != Kind::near) {
           const std::byte* const from = in + p.place_[i].window;
           if (K == Kind::fetched && ahead != 0) __builtin_prefetch(from + ahead);
           window = R::template window<Two>(from);
         }
         auto x = R::template permuted<Two>(window, R::index(p.index_[i]));
-        if (K == Kind::fetched && pads) x = R::pad(x, p.filling_[i], p.padding_[i]);
-        store(i, x);
+        if (K == Kind::padded || (K == Kind::fetched && pads))
+          x = R::pad(x, R::index(p.filling_[i]), R::index(p.padding_[i]));
+        store<R, Streams>(to, x);
       };
+      std::byte* to = out;
       int i = 0;
-      for (; i + 2 <= registers; i += 2) copy(i), copy(i + 1);
-      if (i < registers) copy(i);
+      for (; i + 2 <= last; i += 2, to += 2 * R::width) copy(i, to), copy(i + 1, to + R::width);
+      if (i < last) copy(i, to);
+      copy(last, out + last_target);
     }
   }
-  template <class R, Kind K>
-  static constexpr Loop loops[2][2] = {{loop<R, K, false, false>, loop<R, K, false, true>},
-                                       {loop<R, K, true, false>, loop<R, K, true, true>}};
-
+  template <class R, bool Streams, class X>
+  TYPEFLOW_INLINE static void store(std::byte* to, const X& x) {
+    if constexpr (Streams) {
+      R::stream(to, x);
+    } else {
+      R::store(to, x);
+    }
+  }
+  /// N registers, whose indices and places stay in registers.
+  template <class R, Kind K, bool Two, bool Streams, int N>
+  static void few(const PatternCopy& p, const std::byte* in, std::byte* out, std::int64_t periods) {
+    const std::int64_t from_step = p.period_ * p.from_pitch_;
+    const std::int64_t to_step = p.period_ * p.to_pitch_;
+    const std::int64_t last_target = p.place_[N - 1].target;
+    typename R::Index index[N];
+    typename R::Index filling[N];
+    typename R::Index padding[N];
+    std::int64_t at[N];
+    unrolled<N>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      index[i] = R::index(p.index_[i]);
+      at[i] = p.place_[i].window;
+      if constexpr (K == Kind::padded) {
+        filling[i] = R::index(p.filling_[i]);
+        padding[i] = R::index(p.padding_[i]);
+      }
+    });
+    for (; periods > 0; --periods, in += from_step, out += to_step) {
+      auto window = R::template window<Two>(in + at[0]);
+      unrolled<N>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+        if constexpr (K != Kind::near && i > 0) window = R::template window<Two>(in + at[i]);
+        auto x = R::template permuted<Two>(window, index[i]);
+        if constexpr (K == Kind::padded) x = R::pad(x, filling[i], padding[i]);
+        store<R, Streams>(i + 1 < N ? out + i * R::width : out + last_target, x);
+      });
+    }
+  }
   template <class R>
   void run_as(const Part& part, bool streams) const {
     const auto place = reinterpret_cast<std::uintptr_t>(part.out);
     // The last register of a block ends with it.
     const auto steps = static_cast<std::uintptr_t>(period_ * to_pitch_ | period_ * block_);
     const bool whole = (place | steps) % R::width == 0;
-    const int two = two_ ? 1 : 0;
-    const int past = streams && whole ? 1 : 0;
-    copy<R>(part, near_                   ? loops<R, Kind::near>[two][past]
-                  : ahead_ == 0 && !pads_ ? loops<R, Kind::plain>[two][past]
-                                          : loops<R, Kind::fetched>[two][past]);
+    const bool past = streams && whole;
+    copy<R>(part, two_ ? loop_of_kind<R, true>(past) : loop_of_kind<R, false>(past));
+  }
+  template <class R, bool Two>
+  Loop loop_of_kind(bool past) const {
+    const bool plain = ahead_ == 0 && !pads_;
+    if (past) return plain ? loop<R, Kind::plain, Two, true> : loop<R, Kind::fetched, Two, true>;
+    if (near_) return loop<R, Kind::near, Two, false>;
+    if (plain) return loop<R, Kind::plain, Two, false>;
+    return ahead_ != 0 ? loop<R, Kind::fetched, Two, false> : loop<R, Kind::padded, Two, false>;
   }
   template <class R>
   void copy(Part p, Loop loop_of) const {
@@ -173,7 +201,7 @@ class PatternCopy : public CopyPattern {
     if (!p.readable.have(from, 2 * width_)) return copy_units<R>(registers_, p);
     auto x =
         R::template permuted<true>(R::template window<true>(from), R::index(index_[registers_]));
-    if (pads_) x = R::pad(x, filling_[registers_], padding_[registers_]);
+    if (pads_) x = R::pad(x, R::index(filling_[registers_]), R::index(padding_[registers_]));
     R::store(p.out + at.target, x);
   }
   /// Unit by unit, where the window ends behind the input.

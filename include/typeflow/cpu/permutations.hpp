@@ -65,9 +65,8 @@ struct WidePermutation {
       return Permute::of_one(order, x.low);
     }
   }
-  TYPEFLOW_INLINE static __m512i pad(__m512i x, const void* filling, const void* mask) {
-    const __m512i all = _mm512_andnot_si512(_mm512_load_si512(mask), x);
-    return _mm512_or_si512(all, _mm512_load_si512(filling));
+  TYPEFLOW_INLINE static __m512i pad(__m512i x, __m512i filling, __m512i mask) {
+    return _mm512_ternarylogic_epi64(x, filling, mask, 0xdc);  // (x & ~mask) | filling
   }
   TYPEFLOW_INLINE static void store(std::byte* to, __m512i x) { _mm512_storeu_si512(to, x); }
   TYPEFLOW_INLINE static void stream(std::byte* to, __m512i x) {
@@ -129,9 +128,8 @@ struct BytePermutation {
       return _mm_shuffle_epi8(x.low, order);
     }
   }
-  TYPEFLOW_INLINE static __m128i pad(__m128i x, const void* filling, const void* mask) {
-    const __m128i all = _mm_andnot_si128(_mm_load_si128(static_cast<const __m128i*>(mask)), x);
-    return _mm_or_si128(all, _mm_load_si128(static_cast<const __m128i*>(filling)));
+  TYPEFLOW_INLINE static __m128i pad(__m128i x, __m128i filling, __m128i mask) {
+    return _mm_or_si128(_mm_andnot_si128(mask, x), filling);
   }
   TYPEFLOW_INLINE static void store(std::byte* to, __m128i x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), x);

@@ -109,7 +109,7 @@ class StridedCopy {
   /// An input that repeats takes little room in the cache, which leaves more to the result.
   bool is_streamed() const {
     const std::int64_t repeats = size_ / read_;
-    return result_bytes_ + result_bytes_ / repeats >= 2 * streamed_bytes;
+    return is_streamed_copy(result_bytes_ / repeats, result_bytes_);
   }
 
   /// The axis along which the input is contiguous; -1 if there is none.

@@ -34,7 +34,7 @@ TEST_CASE("a streamed copy begins and ends anywhere") {
 
 namespace {
 
-constexpr int rows = 1001;
+constexpr int rows = 1301;
 
 constexpr void large(tf::Graph& g) {
   const auto a = tf::placeholder<float, rows, 2003>(g, "a");
@@ -80,6 +80,7 @@ TEST_CASE("short runs of whole lines are streamed") {
 
 TEST_CASE("concatenations and pads of many bytes are streamed") {
   static_assert(rows * (2003 + 2205) * sizeof(float) > tf::cpu_kernels::streamed_bytes);
+  static_assert(tf::cpu_kernels::is_streamed_copy(rows * 2205 * 4, (rows + 3) * 4210 * 4));
   std::vector<float> a(rows * 2003);
   std::vector<float> b(rows * 2205);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 65521);

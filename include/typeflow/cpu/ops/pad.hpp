@@ -82,18 +82,23 @@ struct kernel_of<ops::Pad> {
       to *= axis.extent;
     }
     return copy_pattern(call, axes, rows.rank, size, static_cast<const std::byte*>(in->data),
-                        static_cast<std::byte*>(out.data), to * size >= streamed_bytes,
+                        static_cast<std::byte*>(out.data), is_streamed_copy(from * size, to * size),
                         Filling(in[1].data, size));
   }
 
   template <class A, class T>
   static void fill(const KernelCall& call, const Rows& rows, const T* in, T value, T* out) {
+    constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
     std::int64_t size = 1;
-    for (int i = 0; i < rows.rank; ++i) size *= rows.axis[i].extent;
+    std::int64_t window = 1;
+    for (int i = 0; i < rows.rank; ++i) {
+      size *= rows.axis[i].extent;
+      window *= rows.axis[i].window;
+    }
     if (size == 0) return;
     const Axis& inner = rows.axis[rows.rank - 1];
     const bool is_there = in == out;
-    const bool streams = size * static_cast<std::int64_t>(sizeof(T)) >= streamed_bytes;
+    const bool streams = is_streamed_copy(is_there ? 0 : window * bytes, size * bytes);
     const std::int64_t grain = grain_of_moves<T>(inner.extent, inner.step == 1);
     parallel(call, size, grain, [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {
