@@ -88,6 +88,38 @@ constexpr void bordered(tf::Graph& g) {
   pad<0, 0, 3, 5>(e).named("border");
 }
 
+/// Products of many matrices, a convolution, and loops over three axes. Parts begin in the middle.
+constexpr void axes(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, width>(g, "x");
+  auto cube = tf::reshape<tf::batch, 5, 4>(x);
+  auto h = tanh(matmul(cube, tf::variable<float, 4, 12>(g, "w", tf::normal(0, 0.5))));
+  auto a = [&] {
+    tf::NameScope scope(g, "a");
+    return matmul(transpose<0, 2, 1>(h), h) * 0.5f;
+  }();
+  auto b = [&] {
+    tf::NameScope scope(g, "b");
+    return softmax(matmul(transpose<0, 2, 1>(cube), h));
+  }();
+  auto image = tf::reshape<tf::batch, 5, 2, 2>(x);
+  auto c = [&] {
+    tf::NameScope scope(g, "c");
+    return relu(conv2d(image, tf::variable<float, 3, 3, 2, 9>(g, "c", tf::normal(0, 0.3))));
+  }();
+  auto d = [&] {
+    tf::NameScope scope(g, "d");
+    return conv2d(image, tf::variable<float, 1, 1, 2, 8>(g, "d", tf::normal(0, 0.3)));
+  }();
+  auto e = [&] {
+    tf::NameScope scope(g, "e");
+    return exp(h);
+  }();
+  concat<2>(transpose<0, 2, 1>(h), a).named("squares");
+  concat<1>(e, h).named("rows");
+  concat<2>(transpose<0, 2, 1>(cube), b).named("beside");
+  concat<3>(image, c, d).named("channels");
+}
+
 /// Concatenations in the body of a loop, and in the arms of a branch.
 constexpr void blocks(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, width>(g, "x");
@@ -250,6 +282,17 @@ TEST_CASE("wherever parts are computed, the bits are those of one device") {
     most = std::max(most, check_against_one<bordered, "columns", "rows", "border">(placement));
   }
   CHECK(most == 4);
+}
+
+TEST_CASE("parts of several axes are dense, too") {
+  int most = 0;
+  for (int number = 0; number < 729; number += 29) {
+    CAPTURE(number);
+    const tf::Placement placement(pins({"a", "b", "c", "d", "e", "channels"}, number));
+    most =
+        std::max(most, check_against_one<axes, "squares", "rows", "beside", "channels">(placement));
+  }
+  CHECK(most >= 4);
 }
 
 TEST_CASE("parts in blocks of loops and branches are spread, too") {
