@@ -1025,7 +1025,8 @@ std::string check_control_flow(std::uint64_t seed, ControlSize size) {
 /// The same with open steps placed by cost: of the pinned graph, or of the model's own.
 static std::string check_placement(const ControlModel& model, const tf::ir::Graph& pinned,
                                    const tf::ir::FusionLimits& limits, const test::Machine& machine,
-                                   const tf::SymbolSizes& sizes, std::uint64_t seed) {
+                                   const tf::SymbolSizes& sizes, std::uint64_t seed,
+                                   int& with_detached) {
   tf::exec::CostModel costs;
   costs.rates = {1e6, 1e6, 1e-9};
   costs.link = {seed % 5 == 0 ? 1e-5 : 1e-9, 1e12};
@@ -1040,6 +1041,7 @@ static std::string check_placement(const ControlModel& model, const tf::ir::Grap
   const tf::Pool<tf::ir::Step> placed = placement.place(placement, view, machine.devices(), steps);
   const tf::exec::Plan plan = placement.make_plan(placement, view, machine.devices(), steps);
   view.steps = {placed.data(), placed.size()};
+  with_detached += plan.extents.empty() ? 0 : 1;
   const std::string wrong = verify(view, machine.devices(), plan, sizes, 6);
   if (!wrong.empty()) return "plan of a placement: " + wrong;
   return check_kind("program placed by cost", program, model, seed);
@@ -1129,10 +1131,11 @@ std::string check_devices(std::uint64_t seed, ControlSize size, DeviceKind kind,
                              (kind.transports ? ", with transports" : "");
     std::string failed = check_kind(what.c_str(), program, model, seed);
     if (failed.empty() && !waits) {
-      failed = check_placement(model, graph, limits, machine, sizes, seed);
+      failed = check_placement(model, graph, limits, machine, sizes, seed, found.with_detached);
     }
     if (met != nullptr) {
       met->late_copies += found.late_copies;
+      met->with_detached += found.with_detached;
       if (kind.transports) met->late_transfers += machine.transport()->late;
     }
     return failed;

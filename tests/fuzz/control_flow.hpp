@@ -36,6 +36,7 @@ std::string check_control_flow(std::uint64_t seed, ControlSize size = {});
 struct Met {
   int late_copies = 0;      ///< in further plans, which are only verified
   long late_transfers = 0;  ///< of a transport
+  int with_detached = 0;    ///< plans with parts on other devices than their tensors
 };
 
 /// The same on one to four devices with random pins, some with memory that the host can't touch.

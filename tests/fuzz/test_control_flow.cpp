@@ -36,6 +36,7 @@ TEST_CASE("random branches and loops on one to four devices, with and without st
   }
   CHECK(met.late_copies >= 100);
   CHECK(met.late_transfers >= 1000);
+  CHECK(met.with_detached >= 3);
 }
 
 TEST_CASE("graphs whose plans once gave memory away too early") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -154,9 +155,9 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION Plan ByCost::plan_of(const ir::ProgramView& pr
 /// again. If that does not help, the program's order may, by which memory is free earlier.
 TYPEFLOW_COLD TYPEFLOW_DEFINITION ByCost::Placed ByCost::placed(
     const ir::ProgramView& program, std::span<const MachineDevice> devices,
-    std::span<const Id> steps) const {
+    std::span<const Id> steps, PlacementGraph graph) const {
   constexpr int most_rounds = 8;
-  Placed out{graph_of(program, devices, steps, model_, options_), machine_of(devices, model_), {}};
+  Placed out{std::move(graph), machine_of(devices, model_), {}, false};
   bool is_limited = false;
   for (const MachineDevice& device : devices) is_limited = is_limited || device.memory_limit > 0;
 
@@ -193,8 +194,38 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION ByCost::Placed ByCost::placed(
     }
     return !is_limited;
   };
-  if (detail::may_wait(program) || !find(PlacementOrder::best)) find(PlacementOrder::of_graph);
+  out.fits = !detail::may_wait(program) && find(PlacementOrder::best);
+  if (!out.fits) out.fits = find(PlacementOrder::of_graph);
   return out;
+}
+
+/// Parts of a tensor are on other devices than the tensor if all is done earlier so.
+TYPEFLOW_COLD TYPEFLOW_DEFINITION ByCost::Placed ByCost::placed(
+    const ir::ProgramView& program, std::span<const MachineDevice> devices,
+    std::span<const Id> steps) const {
+  const auto attempt = [&](bool parts_together) {
+    return placed(program, devices, steps,
+                  graph_of(program, devices, steps, model_, options_, parts_together));
+  };
+  bool has_parts = false;
+  for (const ir::Slot& slot : program.slots) has_parts = has_parts || slot.within != none;
+  std::optional<Placed> together;
+  try {
+    together = attempt(true);
+  } catch (const Error&) {
+    if (!has_parts) throw;  // apart they may have devices, and memory
+  }
+  if (together && (!has_parts || together->machine.size() == 1)) return *std::move(together);
+  try {
+    Placed apart = attempt(false);
+    const bool is_better = !together || (apart.fits != together->fits
+                                             ? apart.fits
+                                             : apart.schedule.seconds < together->schedule.seconds);
+    if (is_better) return apart;
+  } catch (const Error&) {
+    if (!together) throw;
+  }
+  return *std::move(together);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::exec

@@ -147,6 +147,7 @@ simulation_by(const CostModel& model, const ir::ProgramView& program,
   SimulationOptions options;
   options.sizes = sizes;
   options.iterations = model.iterations;
+  options.bytes_per_second = model.rates.bytes_per_second;
   options.copied_bytes_per_second = model.link.bytes_per_second;
   options.launch_seconds = model.rates.launch_seconds;
   const StepCosts costs(model, program, devices, sizes);

@@ -68,6 +68,16 @@ class Demand {
   Id operand(const ir::Step& step, int i) const {
     return program_.operands[step.operands.first + i];
   }
+  /// The slot in whose memory this one is computed; none if it has memory of its own. A part has,
+  /// if its tensor is put together on another device (exec/detached_parts.hpp).
+  Id whole_of(Id slot) const {
+    const Id whole = program_.slots[slot].within;
+    if (whole == none || program_.slots[whole].step == none) return whole;
+    const auto device = [&](Id of) {
+      return of_steps.device_of(program_.steps[program_.slots[of].step].device);
+    };
+    return device(whole) == device(slot) ? whole : none;
+  }
   Id listed(const ir::Range& range, int i) const { return program_.operands[range.first + i]; }
   const ir::Block& block(const ir::ControlRecord& control, int k) const {
     return program_.blocks[listed(control.blocks, k)];
@@ -98,7 +108,7 @@ class Demand {
         outside[id] = outside[id] != 0 || is_lock(program_, slot);
       } else {
         home[slot] = stream;
-        if (program_.slots[slot].within != none) home[program_.slots[slot].within] = stream;
+        if (const Id whole = whole_of(slot); whole != none) home[whole] = stream;
       }
       if (variable) streams[id].add(of_steps.beside(home[slot], stream));
     }

@@ -15,6 +15,7 @@
 
 #include "typeflow/core/run_stop.hpp"
 #include "typeflow/exec/arena.hpp"
+#include "typeflow/exec/detached_parts.hpp"
 #include "typeflow/exec/launcher.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/run_state.hpp"
@@ -87,6 +88,7 @@ TYPEFLOW_COLD inline void run_streams(const Execution& execution, Arena& arena, 
     binding.state = new RunState(execution, plan);
     binding.release = [](RunState* state) { delete state; };
   }
+  bind_dense_extents(arena, binding, binding.state->extents);
   SharedRun run{arena, binding, *binding.state, workers};
   for (EventCount& event : run.state.events) event.signals.store(0);
   std::uint64_t devices = 0;

@@ -42,16 +42,17 @@ struct LateCopy {
   Id after;  ///< the step of the receiver after which it may begin; none: at once
 };
 
-/// The slots that late copies can have: temporaries of the program's own steps that are no parts of
-/// others.
-TYPEFLOW_COLD inline std::vector<char> sendable_slots(const ir::ProgramView& program) {
+/// The slots that late copies can have: temporaries of the program's own steps that are not
+/// computed in the memory of others.
+TYPEFLOW_COLD inline std::vector<char> sendable_slots(const ir::ProgramView& program,
+                                                      const Demand& demand) {
   std::vector<char> out(static_cast<std::size_t>(program.slots.size), 1);
   for (Id s = 0; s < program.slots.size; ++s) {
-    const ir::Slot& slot = program.slots[s];
-    if (slot.kind != ir::SlotKind::temporary) out[static_cast<std::size_t>(s)] = 0;
-    if (slot.within == none) continue;
+    if (program.slots[s].kind != ir::SlotKind::temporary) out[static_cast<std::size_t>(s)] = 0;
+    const Id whole = demand.whole_of(s);
+    if (whole == none) continue;
     out[static_cast<std::size_t>(s)] = 0;
-    out[static_cast<std::size_t>(slot.within)] = 0;
+    out[static_cast<std::size_t>(whole)] = 0;
   }
   return out;
 }
@@ -79,7 +80,7 @@ TYPEFLOW_COLD inline std::vector<LateCopy> transported_copies(
     const ir::ProgramView& program, std::span<const MachineDevice> devices, const Demand& demand,
     std::span<const Id> steps) {
   std::vector<LateCopy> out;
-  const std::vector<char> sendable = sendable_slots(program);
+  const std::vector<char> sendable = sendable_slots(program, demand);
   for (const Id id : steps) {
     each_result(program, program.steps[id], [&](Id slot) {
       const int from = demand.home[slot];
@@ -107,7 +108,7 @@ class LateCopyFinder {
         link_(link),
         seconds_(seconds),
         bytes_(bytes),
-        sendable_(sendable_slots(program)),
+        sendable_(sendable_slots(program, demand)),
         copy_of_(program.slots.size * devices, none),
         of_device_(at(devices)),
         free_(at(devices), 0),

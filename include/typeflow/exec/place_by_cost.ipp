@@ -292,15 +292,17 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION std::vector<std::int64_t> peak_bytes(
     for (std::size_t k = 0; k < graph.nodes[n].outputs.size(); ++k) {
       const int tensor = graph.output(static_cast<int>(n), static_cast<int>(k));
       life_of[{tensor, node.device}] = lives.size();
-      lives.push_back({node.device, node.begin, node.end, graph.nodes[n].outputs[k]});
+      const PlacementTensor& what = graph.tensors[static_cast<std::size_t>(tensor)];
+      lives.push_back({node.device, node.begin, node.end, what.is_part ? 0 : what.bytes});
     }
   }
   for (const PlacedCopy& copy : schedule.copies) {
+    const std::int64_t bytes = graph.tensors[static_cast<std::size_t>(copy.tensor)].bytes;
     if (const auto found = life_of.find({copy.tensor, copy.from}); found != life_of.end()) {
       lives[found->second].end = std::max(lives[found->second].end, copy.end);
+      lives[found->second].bytes = bytes;
     }
     life_of[{copy.tensor, copy.to}] = lives.size();
-    const std::int64_t bytes = graph.tensors[static_cast<std::size_t>(copy.tensor)].bytes;
     lives.push_back({copy.to, copy.begin, copy.end, bytes});
   }
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {

@@ -133,8 +133,7 @@ class Constraints {
     }
   }
 
-  /// A variable is with the steps that assign it, and a tensor with the steps that write parts of
-  /// it.
+  /// A variable is with the steps that assign it.
   TYPEFLOW_COLD void join_by_memory() {
     for (int s = 0; s < steps_; ++s) {
       const ir::Step& step = program_.steps[s];
@@ -142,8 +141,6 @@ class Constraints {
       for (int i = step.inputs; i < step.operands.count; ++i) {
         const Id slot = program_.operands[step.operands.first + i];
         join(s, steps_ + slot, "");
-        const Id whole = program_.slots[slot].within;
-        if (whole != none) join(s, steps_ + whole, "");
       }
     }
   }

@@ -40,6 +40,10 @@ struct PlacementTensor {
   int producer;        ///< node; none of a source
   int home;            ///< device of a source; the_host: with every device
   std::int64_t bytes;  ///< 0: only an order, the reader waits for a signal
+  /// The tensor is computed in the memory of one that its only reader makes. On another device it
+  /// has memory of its own, and the reader takes `place_seconds` longer to put it there.
+  bool is_part = false;
+  double place_seconds = 0;
 };
 
 /// Nodes in a topological order: an input is a tensor that was added before.

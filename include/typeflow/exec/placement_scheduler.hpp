@@ -109,6 +109,7 @@ class Scheduler {
     more_.clear();
     const std::int64_t limit = machine_.devices[at(device)].memory_limit;
     double begin = free_[at(device)];
+    double seconds = seconds_on(device);
     std::int64_t copied = 0;
     for (const int input : inputs_) {
       const Tensor& tensor = tensors_[at(input)];
@@ -118,6 +119,7 @@ class Scheduler {
         begin = std::max(begin, known);
       } else {
         const std::int64_t bytes = graph_.tensors[at(input)].bytes;
+        seconds += graph_.tensors[at(input)].place_seconds;
         const Way way = way_between(tensor.home, device);
         double start = std::max({tensor.ready, free_of(way.first), free_of(way.second)});
         if (bytes == 0) start = tensor.ready;  // a signal waits for no channel
@@ -131,10 +133,12 @@ class Scheduler {
         begin = std::max(begin, end);
       }
     }
-    const double end = begin + seconds_on(device);
+    const double end = begin + seconds;
     bool fits = true;
     if (limit > 0) {
-      for (const std::int64_t bytes : node_->outputs) more_.emplace_back(begin, bytes);
+      for (std::size_t k = 0; k < node_->outputs.size(); ++k) {
+        more_.emplace_back(begin, bytes_at_home(output(k)));
+      }
       std::sort(more_.begin(), more_.end());
       fits = memory_[at(device)].peak_with(more_) <= limit;
     }
@@ -142,24 +146,26 @@ class Scheduler {
   }
   TYPEFLOW_COLD void place(int device) {
     double begin = free_[at(device)];
+    double seconds = seconds_on(device);
     for (const int input : inputs_) {
       if (tensors_[at(input)].home != device) {
         begin = std::max(begin, send(input, device));
+        seconds += graph_.tensors[at(input)].place_seconds;
       } else {
         begin = std::max(begin, tensors_[at(input)].ready);
       }
     }
-    const double end = begin + seconds_on(device);
+    const double end = begin + seconds;
     free_[at(device)] = end;
     out_.nodes[at(id_)] = {device, begin, end};
     out_.order.push_back(id_);
     out_.seconds = std::max(out_.seconds, end);
     for (std::size_t k = 0; k < node_->outputs.size(); ++k) {
-      Tensor& tensor = tensors_[at(graph_.output(id_, static_cast<int>(k)))];
+      Tensor& tensor = tensors_[at(output(k))];
       tensor.home = device;
       tensor.ready = end;
       tensor.last_use = end;
-      if (limited_) memory_[at(device)].add(begin, node_->outputs[k]);
+      if (limited_) memory_[at(device)].add(begin, bytes_at_home(output(k)));
     }
     for (const int input : node_->inputs) {
       Tensor& tensor = tensors_[at(input)];
@@ -200,6 +206,13 @@ class Scheduler {
   };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  int output(std::size_t k) const { return graph_.output(id_, static_cast<int>(k)); }
+  /// A part is in the memory of the whole until it turns out that it is sent there.
+  std::int64_t bytes_at_home(int tensor) const {
+    const PlacementTensor& what = graph_.tensors[at(tensor)];
+    return what.is_part ? 0 : what.bytes;
+  }
 
   Way way_between(int from, int to) const {
     const int out_host = machine_.devices[at(from)].host;
@@ -253,7 +266,11 @@ class Scheduler {
     }
     Copied& copied = rows_[at(tensor.row)][at(device)];
     if (copied.arrival >= 0) return copied.arrival;
-    const std::int64_t bytes = graph_.tensors[at(id)].bytes;
+    const PlacementTensor& what = graph_.tensors[at(id)];
+    const std::int64_t bytes = what.bytes;
+    if (limited_ && what.is_part) {
+      memory_[at(tensor.home)].add(out_.nodes[at(what.producer)].begin, bytes);
+    }
     const Way way = way_between(tensor.home, device);
     double start = tensor.ready;
     if (bytes > 0) {
@@ -274,7 +291,8 @@ class Scheduler {
   TYPEFLOW_COLD void release(int id) {
     Tensor& tensor = tensors_[at(id)];
     const PlacementTensor& what = graph_.tensors[at(id)];
-    if (limited_ && what.producer != none) {
+    const bool has_memory = what.producer != none && (!what.is_part || tensor.row != none);
+    if (limited_ && has_memory) {
       memory_[at(tensor.home)].add(tensor.last_use, -what.bytes);
     }
     if (tensor.row == none) return;

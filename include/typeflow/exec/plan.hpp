@@ -61,7 +61,8 @@ struct Launch {
   int device;
   ir::Range places;  ///< in Plan::operands; as many as the step has operands
   int scope;
-  int time;  ///< in the order in which the plan was made; a stream's launches are in this order
+  int time;     ///< in the order in which the plan was made; a stream's launches are in this order
+  int extents;  ///< the first one in Plan::extents; none: those of the step
 };
 
 enum class Opcode : std::uint8_t;  // exec/opcode.hpp
@@ -102,6 +103,7 @@ struct Plan {
   Pool<Scope> scopes;
   Pool<Launch> launches;
   Pool<int> operands;              ///< places
+  Pool<ir::StepExtent> extents;    ///< of launches with a detached part (exec/detached_parts.hpp)
   Pool<Instruction> instructions;  ///< of all streams, one stream after the other
   Pool<ir::Range> streams;         ///< in `instructions`; the first are those of the devices
   Pool<int> devices;               ///< by stream

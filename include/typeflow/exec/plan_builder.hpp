@@ -118,7 +118,7 @@ class PlanBuilder {
   TYPEFLOW_COLD int output(Id slot, int stream) {
     if (at(slot, stream) != none) return at(slot, stream);
     if (program_.slots[slot].kind == ir::SlotKind::variable) return variable(slot, stream);
-    const Id whole = program_.slots[slot].within;
+    const Id whole = demand_.whole_of(slot);
     set(slot, stream, whole != none ? output(whole, stream) : new_output(slot, stream));
     return at(slot, stream);
   }

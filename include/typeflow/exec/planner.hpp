@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "typeflow/exec/demand.hpp"
+#include "typeflow/exec/detached_parts.hpp"
 #include "typeflow/exec/loop_planner.hpp"
 #include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
@@ -97,8 +98,13 @@ class Planner {
     for (const int place : places) out_.touch(place);
     const int first = out_.plan.operands.size();
     for (const int place : places) out_.plan.operands.push(place);
-    const int launch = out_.plan.launches.push(
-        {id, out_.device(stream), {first, places.size()}, out_.scope[stream], out_.now});
+    const int launch =
+        out_.plan.launches.push({id,
+                                 out_.device(stream),
+                                 {first, places.size()},
+                                 out_.scope[stream],
+                                 out_.now,
+                                 add_dense_extents(out_.plan, program_, step, first)});
     out_.emit(stream, Opcode::launch, launch);
     for (int i = step.inputs; i < step.operands.count; ++i) {
       const Id slot = demand_.operand(step, i);

@@ -45,12 +45,13 @@ struct ByCostOptions {
 /// The devices of a session as placement sees them: one host, links by the model.
 PlacementMachine machine_of(std::span<const MachineDevice> devices, const CostModel& model);
 
-/// The steps of a run as a graph: node i is steps[i]. Steps that compute parts of one tensor in its
-/// memory are a group. Nodes that access one variable, or have effects outside of the program, stay
-/// in the order of the steps.
+/// The steps of a run as a graph: node i is steps[i]. Nodes that access one variable, or have
+/// effects outside of the program, stay in the order of the steps. If `parts_together`, a tensor is
+/// put together where its parts are computed. Otherwise parts may be on other devices, and are
+/// copied (exec/detached_parts.hpp).
 PlacementGraph graph_of(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                         std::span<const Id> steps, const CostModel& model,
-                        const ByCostOptions& options);
+                        const ByCostOptions& options, bool parts_together = false);
 
 /// Chooses devices by cost for a session's open steps. It must outlive the session, and may serve
 /// several.
@@ -66,12 +67,15 @@ class ByCost : public StepPlacer {
     PlacementGraph graph;
     PlacementMachine machine;
     PlacementSchedule schedule;
+    bool fits;  ///< the plan's layout is within the limits of the devices
   };
   /// The plan of a run with this schedule.
   Plan plan_of(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                std::span<const Id> steps, const PlacementSchedule& schedule) const;
   Placed placed(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                 std::span<const Id> steps) const;
+  Placed placed(const ir::ProgramView& program, std::span<const MachineDevice> devices,
+                std::span<const Id> steps, PlacementGraph graph) const;
 
   CostModel model_;
   ByCostOptions options_;

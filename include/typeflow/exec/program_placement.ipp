@@ -56,11 +56,13 @@ class ProgramGraph {
  public:
   TYPEFLOW_COLD ProgramGraph(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                              std::span<const Id> steps, const CostModel& model,
-                             const ByCostOptions& options)
+                             const ByCostOptions& options, bool parts_together)
       : program_(program),
         devices_(devices),
         steps_(steps),
         options_(options),
+        parts_together_(parts_together),
+        bytes_per_second_(model.rates.bytes_per_second),
         costs_(model, program, devices, options.sizes),
         tensor_of_(static_cast<std::size_t>(program.slots.size), none),
         accesses_(program),
@@ -131,7 +133,7 @@ class ProgramGraph {
     }
     if (is_outside(step)) awaited_[at(id)] = true;
   }
-  /// Steps that write windows of one tensor belong together.
+  /// Steps that must share a device.
   TYPEFLOW_COLD void find_groups() {
     group_.resize(steps_.size());
     std::iota(group_.begin(), group_.end(), 0);
@@ -139,10 +141,11 @@ class ProgramGraph {
     std::map<int, int> of_demand;
     for (std::size_t n = 0; n < steps_.size(); ++n) {
       const ir::Step& step = program_.steps[steps_[n]];
-      for (int i = step.inputs; i < step.operands.count; ++i) {
-        Id slot = operand(step, i);
-        while (program_.slots[slot].within != none) slot = program_.slots[slot].within;
-        const auto [known, is_new] = of_whole.try_emplace(slot, static_cast<int>(n));
+      for (int i = step.inputs; i < step.operands.count && parts_together_; ++i) {
+        const Id slot = operand(step, i);
+        const Id whole = program_.slots[slot].within;
+        const auto [known, is_new] =
+            of_whole.try_emplace(whole == none ? slot : whole, static_cast<int>(n));
         if (!is_new && program_.slots[slot].kind == ir::SlotKind::temporary) {
           unite(known->second, static_cast<int>(n));
         }
@@ -187,9 +190,6 @@ class ProgramGraph {
 
   /// The tensor that a step reads; none for the host's, which are with every device.
   TYPEFLOW_COLD int tensor(Id slot) {
-    while (program_.slots[slot].within != none && tensor_of_[at(slot)] == none) {
-      slot = program_.slots[slot].within;
-    }
     int& known = tensor_of_[at(slot)];
     if (known == none && program_.slots[slot].kind == ir::SlotKind::variable) {
       known = graph_.add_source(bytes_of(slot), number_of(program_.slots[slot].device));
@@ -232,10 +232,9 @@ class ProgramGraph {
     }
     std::erase(written, none);
     for (const Id slot : written) {
-      // A part's memory is the whole's, and counts there. An assigned variable has its own memory.
-      // (So a copy of the new value to another device is taken for a signal.)
-      const bool counts = program_.slots[slot].within == none &&
-                          program_.slots[slot].kind != ir::SlotKind::variable;
+      // An assigned variable has its own memory. (So a copy of the new value to another device is
+      // taken for a signal.)
+      const bool counts = program_.slots[slot].kind != ir::SlotKind::variable;
       node.outputs.push_back(counts ? bytes_of(slot) : 0);
     }
     if (awaited_[at(id)]) node.outputs.push_back(0);
@@ -243,7 +242,13 @@ class ProgramGraph {
     const int number = graph_.add(std::move(node));
     node_of_[at(id)] = number;
     for (std::size_t k = 0; k < written.size(); ++k) {
-      tensor_of_[at(written[k])] = graph_.output(number, static_cast<int>(k));
+      const Id slot = written[k];
+      const int made = graph_.output(number, static_cast<int>(k));
+      tensor_of_[at(slot)] = made;
+      if (program_.slots[slot].within == none) continue;
+      graph_.tensors[at(made)].is_part = true;
+      graph_.tensors[at(made)].place_seconds =
+          2 * static_cast<double>(bytes_of(slot)) / bytes_per_second_;
     }
     if (awaited_[at(id)]) {
       signal_of_[at(id)] = graph_.output(number, static_cast<int>(written.size()));
@@ -255,6 +260,8 @@ class ProgramGraph {
   std::span<const MachineDevice> devices_;
   std::span<const Id> steps_;
   const ByCostOptions& options_;
+  const bool parts_together_;
+  const double bytes_per_second_;  // that a device reads and writes
   StepCosts costs_;
   std::vector<int> tensor_of_;  // by slot
   VariableAccesses accesses_;
@@ -271,8 +278,9 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION PlacementGraph graph_of(const ir::ProgramView&
                                                           std::span<const MachineDevice> devices,
                                                           std::span<const Id> steps,
                                                           const CostModel& model,
-                                                          const ByCostOptions& options) {
-  return ProgramGraph(program, devices, steps, model, options).run();
+                                                          const ByCostOptions& options,
+                                                          bool parts_together) {
+  return ProgramGraph(program, devices, steps, model, options, parts_together).run();
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::exec

@@ -77,6 +77,7 @@ struct RunState {
   std::vector<StreamState> streams;
   std::vector<EventCount> events;
   Pool<std::int64_t> cells;
+  Pool<std::int64_t> extents;  ///< Plan::extents, for the sizes of the run
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::exec

@@ -365,6 +365,7 @@ class Simulator {
   TYPEFLOW_COLD void launch(int s, Stream& stream, const Launch& launch) {
     const ir::Step& step = program_.steps[launch.step];
     if (plan_.streams.empty()) ++at(stream.clock, s);
+    std::int64_t copied = 0;  // bytes that are read and written because a part was detached
     for (int i = 0; i < launch.places.count; ++i) {
       const int place = plan_.operands[launch.places.first + i];
       const int device = at(stream.at, place).device;
@@ -373,12 +374,20 @@ class Simulator {
       if (!is_there && out_.wrong.empty()) wrong(place, "is not on the device of its step");
       const Id slot = program_.operands[step.operands.first + i];
       const bool is_part = program_.slots[slot].within != none;
-      i < step.inputs ? read(s, stream, place) : write(s, stream, place, is_part);
+      const bool is_detached = is_part && plan_.places[place].slot == slot;
+      if (i < step.inputs) {
+        read(s, stream, place);
+        if (is_detached) copied = checked_sum(copied, checked_product(2, slot_bytes(slot)));
+      } else {
+        write(s, stream, place, is_part && !is_detached);
+      }
     }
     const ir::StepCost cost = cost_of(program_, step, options_.sizes);
     const double told = std::max(static_cast<double>(cost.flops) / options_.flops_per_second,
                                  static_cast<double>(cost.bytes) / options_.bytes_per_second);
-    spend(s, stream, launch.step, options_.seconds ? options_.seconds(launch.step) : told);
+    spend(s, stream, launch.step,
+          (options_.seconds ? options_.seconds(launch.step) : told) +
+              static_cast<double>(copied) / options_.bytes_per_second);
   }
   TYPEFLOW_COLD void spend(int s, Stream& stream, Id step, double seconds) {
     const int device = plan_.streams.empty() ? plan_.main_device : plan_.devices[s];

@@ -50,7 +50,7 @@ TYPEFLOW_COLD inline Plan plan_straight(const ir::ProgramView& program, int devi
       plan.places[place].written |= i >= step.inputs;
       plan.operands.push(place);
     }
-    plan.launches.push({id, device, {first, step.operands.count}, device, plan.duration++});
+    plan.launches.push({id, device, {first, step.operands.count}, device, plan.duration++, none});
   }
   return plan;
 }

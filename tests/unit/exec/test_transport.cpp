@@ -71,6 +71,14 @@ constexpr void edges(tf::Graph& g) {
   tf::on<tf::Cpu<0>>(g, [&] { return matmul(a, b); }).named("y");
 }
 
+/// Parts of one tensor, which pins of a session move.
+constexpr void parts(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 32>(g, "x");
+  auto a = tanh(tf::dense<12>(g, "a", x));
+  auto b = relu(tf::dense<20>(g, "b", x));
+  concat<1>(a, b, exp(x)).named("y");
+}
+
 std::vector<float> inputs(std::size_t count) {
   std::vector<float> x(count);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.1f * std::sin(static_cast<float>(3 * i));
@@ -125,6 +133,25 @@ TEST_CASE("the same graph over copies, a slow transport and sockets gives the sa
   test::SocketTransport sockets;
   CHECK(train(&sockets) == copied);
   CHECK(sockets.bytes == sent);
+}
+
+TEST_CASE("parts of a tensor come over transports") {
+  const tf::Placement placement(
+      {.pins = {{"Tanh", "/cpu:1"}, {"Relu", "/cpu:2"}, {"Exp", "/cpu:0"}, {"y", "/cpu:0"}}});
+  tf::Variables variables;
+  tf::Session<parts> one(variables, {.seed = 3});
+  test::SlowTransport slow;
+  chosen = &slow;
+  Session<parts> session(variables, {.devices = tf::DeviceList::of(3), .placement = &placement});
+  for (const std::size_t rows : std::vector<std::size_t>{7, 2, 13}) {
+    const auto x = inputs(rows * 32);
+    CHECK(session.run<"y">(tf::feed<"x">(x)) == one.run<"y">(tf::feed<"x">(x)));
+  }
+  CHECK(slow.count == 6);
+  CHECK(slow.bytes == (7 + 2 + 13) * (12 + 20) * 4);
+  session.with_plan<"y">([](const auto& program, const auto& devices, const auto& plan) {
+    CHECK(tf::exec::verify(program, devices, plan, {16}, 20) == "");
+  });
 }
 
 TEST_CASE(
