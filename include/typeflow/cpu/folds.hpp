@@ -282,9 +282,6 @@ TYPEFLOW_INLINE Comparable<L, A, T> compared(const typename L::template of<T>& x
   }
 }
 
-template <class O>
-concept ArgFold = requires { typename O::better; };
-
 /// argmax and argmin: for each lane the best number so far, and its position. A floating-point lane
 /// that had no number is NaN.
 template <bool Wide, class A, ArgFold O, class T>

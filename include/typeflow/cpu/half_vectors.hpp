@@ -11,6 +11,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
+#if defined(__AVX512BW__)
 /// Where each 2-byte element of a permuted register comes from.
 struct WordPlaces {
   std::int16_t v[32];
@@ -23,6 +24,7 @@ constexpr WordPlaces word_places(int first, int step, int repeats) {
   }
   return p;
 }
+#endif
 
 /// The floats that the bits of a 16-bit type T stand for.
 template <class T, int N>

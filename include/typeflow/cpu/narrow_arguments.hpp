@@ -67,49 +67,30 @@ struct FoldState<NarrowLanes<Bytes, A>, O, T> {
       return x;
     }
   }
-  /// `at` where x is better than the best.
-  TYPEFLOW_INLINE Positions placed(const V& x, const Positions& at) const {
 #if defined(__AVX512BW__)
-    // g++ 12 makes vectors of comparisons' masks.
-    if constexpr (sizeof(V) == 64) {
-      constexpr int better = is_max ? _MM_CMPINT_NLE : _MM_CMPINT_LT;
-      const __m512i a = (__m512i)x.v;
-      const __m512i b = (__m512i)best.v;
-      const __m512i old = (__m512i)place.v;
-      const __m512i now = (__m512i)at.v;
-      using P = typename Positions::V;
-      if constexpr (Bytes == 1) {
-        const __mmask64 where = std::is_signed_v<Element> ? _mm512_cmp_epi8_mask(a, b, better)
-                                                          : _mm512_cmp_epu8_mask(a, b, better);
-        return Positions::of((P)_mm512_mask_mov_epi8(old, where, now));
-      } else {
-        const __mmask32 where = std::is_signed_v<Element> ? _mm512_cmp_epi16_mask(a, b, better)
-                                                          : _mm512_cmp_epu16_mask(a, b, better);
-        return Positions::of((P)_mm512_mask_mov_epi16(old, where, now));
-      }
+  /// `at` where x is better than the best. (g++ 12 makes vectors of comparisons' masks.)
+  TYPEFLOW_INLINE Positions placed(const V& x, const Positions& at) const {
+    constexpr int better = is_max ? _MM_CMPINT_NLE : _MM_CMPINT_LT;
+    const __m512i a = (__m512i)x.v;
+    const __m512i b = (__m512i)best.v;
+    const __m512i old = (__m512i)place.v;
+    const __m512i now = (__m512i)at.v;
+    using P = typename Positions::V;
+    if constexpr (Bytes == 1) {
+      const __mmask64 where = std::is_signed_v<Element> ? _mm512_cmp_epi8_mask(a, b, better)
+                                                        : _mm512_cmp_epu8_mask(a, b, better);
+      return Positions::of((P)_mm512_mask_mov_epi8(old, where, now));
+    } else {
+      const __mmask32 where = std::is_signed_v<Element> ? _mm512_cmp_epi16_mask(a, b, better)
+                                                        : _mm512_cmp_epu16_mask(a, b, better);
+      return Positions::of((P)_mm512_mask_mov_epi16(old, where, now));
     }
-#endif
+  }
+#else
+  TYPEFLOW_INLINE Positions placed(const V& x, const Positions& at) const {
     return select(is_max ? best < x : x < best, at, place);
   }
-};
-
-/// The lanes of a kernel's registers for short rows; LanesOfBody's, unless it only looks for places
-/// in rows of narrow numbers.
-template <class L, class B>
-struct ShortLanesOfBody;
-template <bool Wide, class A, class... In, class... It, class... St>
-struct ShortLanesOfBody<Lanes<Wide, A>,
-                        ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>> {
-  static constexpr DType types[sizeof...(In) + 1] = {In::dtype..., DType::boolean};
-  static constexpr int narrow = !Wide && sizeof...(It) > 0 && (ArgFold<typename It::op> && ...) &&
-                                        ((In::dtype != DType::boolean) && ...)
-                                    ? narrow_size(types, sizeof...(In), true)
-                                    : 0;
-  using type = typename LanesOfSize<Wide, A, narrow>::type;
-};
-template <int Bytes, class A, class B>
-struct ShortLanesOfBody<NarrowLanes<Bytes, A>, B> {
-  using type = NarrowLanes<Bytes, A>;
+#endif
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -130,7 +130,7 @@ class RowFolds : RowLoops<Outer, L, M> {
     if constexpr (Loops::template along_row<I>) {
     } else if constexpr (Rows::template place<I> == RowsPlace::one_each) {
       const In<I>* const at = call.operand<const In<I>>(M::template operand<I>) + b.row;
-      get<I>(r) = b.count() == N ? L::load(at) : L::load(at, b.count());
+      get<I>(r) = Rows::load_some(at, b.count());
     } else {
       Array<In<I>, N> all{};
       Block row = b;
@@ -152,12 +152,7 @@ class RowFolds : RowLoops<Outer, L, M> {
         Rows::next_coordinates(call, b.coordinate);
       }
     } else if constexpr (Out::is_row) {
-      T* const to = call.operand<T>(M::first_store + S) + b.row;
-      if (b.count() == N) {
-        L::store(to, get<Out::value>(r));
-      } else {
-        L::store(to, get<Out::value>(r), b.count());
-      }
+      Rows::store_some(call.operand<T>(M::first_store + S) + b.row, get<Out::value>(r), b.count());
     }
   }
 

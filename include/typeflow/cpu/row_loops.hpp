@@ -103,8 +103,7 @@ struct RowLoops : RowOperands<Outer, L, M> {
                                         std::int64_t i, int count) {
     step_of<P, Reload>(
         of_row, call, ops, kept, p, i,
-        [=](const auto* at)
-            TYPEFLOW_INLINE_LAMBDA { return count == N ? L::load(at) : L::load(at, count); },
+        [=](const auto* at) TYPEFLOW_INLINE_LAMBDA { return Rows::load_some(at, count); },
         [&, count](auto& fold, const auto& x) TYPEFLOW_INLINE_LAMBDA {
           if (count == N) {
             fold.step(x, p.position + i);
@@ -112,13 +111,7 @@ struct RowLoops : RowOperands<Outer, L, M> {
             fold.step(x, p.position + i, count);
           }
         },
-        [=](auto* at, const auto& x) TYPEFLOW_INLINE_LAMBDA {
-          if (count == N) {
-            L::store(at, x);
-          } else {
-            L::store(at, x, count);
-          }
-        },
+        [=](auto* at, const auto& x) TYPEFLOW_INLINE_LAMBDA { Rows::store_some(at, x, count); },
         state);
   }
 

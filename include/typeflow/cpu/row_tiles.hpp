@@ -119,12 +119,11 @@ struct ColumnsOfRows {
 };
 #endif
 /// load_tile for N rows of 2 to 6 elements. Returns whether it could.
-template <class T, int N>
-TYPEFLOW_INLINE bool load_columns([[maybe_unused]] const T* from,
-                                  [[maybe_unused]] std::int64_t length,
-                                  [[maybe_unused]] std::int64_t readable,
-                                  [[maybe_unused]] RowTile<T, N>& tile) {
 #if defined(__AVX512BW__)
+inline constexpr bool permutes_columns = true;
+template <class T, int N>
+TYPEFLOW_INLINE bool load_columns(const T* from, std::int64_t length, std::int64_t readable,
+                                  RowTile<T, N>& tile) {
   constexpr std::size_t size = sizeof(T);
   const auto load = [&]<int Length>(std::integral_constant<int, Length>) TYPEFLOW_INLINE_LAMBDA {
     using C = ColumnsOfRows<size, N, Length>;
@@ -148,9 +147,15 @@ TYPEFLOW_INLINE bool load_columns([[maybe_unused]] const T* from,
         return false;
     }
   }
-#endif
   return false;
 }
+#else
+inline constexpr bool permutes_columns = false;
+template <class T, int N>
+TYPEFLOW_INLINE bool load_columns(const T*, std::int64_t, std::int64_t, RowTile<T, N>&) {
+  return false;
+}
+#endif
 
 /// load_tile for any rows.
 template <class T, int N>

@@ -60,7 +60,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       parallel(call, rows, grain_of_cost(cost), [&](std::int64_t begin, std::int64_t end) {
         if constexpr (Inner != ir::InnerExtent::large && !M::gathers) {
           if (Inner == ir::InnerExtent::small || length <= ir::small_extent) {
-            using Short = typename ShortLanesOfBody<L, B>::type;
+            using Short = typename LanesOfBody<Wide, A, B>::of_short_rows;
             SmallFolds<Outer, Short, Machine<Short, B>>::run(call, in, length, begin, end);
             return;
           }

@@ -48,7 +48,7 @@ class SmallFolds : RowOperands<Outer, L, M> {
   /// Whether loops for a constant number of elements are worth their code. Loading and folding such
   /// rows takes few instructions, so others count.
   static constexpr bool is_simple = [] {
-    if (M::inputs != 1 || M::items > 2 || M::passes != 1) return false;
+    if (!permutes_columns || M::inputs != 1 || M::items > 2 || M::passes != 1) return false;
     for (int s = 0; s < M::stores; ++s) {
       if (!M::store_specs[s].is_row) return false;
     }
@@ -145,7 +145,7 @@ class SmallFolds : RowOperands<Outer, L, M> {
         for (std::int64_t j = 0; j < length; ++j) tile[j * N + lane] = from[j];
       }
     } else if constexpr (place == RowsPlace::one_each) {
-      get<I>(r) = load(call.operand<const T>(M::template operand<I>) + b.row, b.count);
+      get<I>(r) = Rows::load_some(call.operand<const T>(M::template operand<I>) + b.row, b.count);
     } else if constexpr (place == RowsPlace::one) {
       Array<T, N> all{};
       for (int lane = 0; lane < b.count; ++lane) {
@@ -160,11 +160,6 @@ class SmallFolds : RowOperands<Outer, L, M> {
       get<I>(r) = L::load(all.v);
     }
   }
-  template <class T>
-  TYPEFLOW_INLINE static auto load(const T* at, int count) {
-    return count == N ? L::load(at) : L::load(at, count);
-  }
-
   template <int P>
   TYPEFLOW_INLINE static void pass(const Ops& ops, std::int64_t length, Block& b, Memory& memory,
                                    Registers& r) {
@@ -231,12 +226,7 @@ class SmallFolds : RowOperands<Outer, L, M> {
         *Rows::template result<S>(call, b.coordinate[lane]) = all.v[lane];
       }
     } else if constexpr (O::is_row) {
-      T* const to = call.operand<T>(M::first_store + S) + b.row;
-      if (b.count == N) {
-        L::store(to, get<O::value>(r));
-      } else {
-        L::store(to, get<O::value>(r), b.count);
-      }
+      Rows::store_some(call.operand<T>(M::first_store + S) + b.row, get<O::value>(r), b.count);
     } else if constexpr (O::is_strided) {
       const T* const tile = get<S>(memory.out).v;
       for (int lane = 0; lane < b.count; ++lane) {
