@@ -175,12 +175,8 @@ struct FlatRows : RowOperands<Outer, L, M> {
       std::memcpy(all.v, &x.v, sizeof x.v);
       get<I>(r) = L::load(all.v);
     } else {
-      get<I>(r) = load(static_cast<const T*>(p.in[I]) + i, count);
+      get<I>(r) = Rows::load_some(static_cast<const T*>(p.in[I]) + i, count);
     }
-  }
-  template <class T>
-  TYPEFLOW_INLINE static auto load(const T* at, int count) {
-    return count == N ? L::load(at) : L::load(at, count);
   }
   /// Stores `count` values, of rows or of elements, at a place of the result.
   template <bool IsRow>
@@ -196,11 +192,7 @@ struct FlatRows : RowOperands<Outer, L, M> {
     using O = typename M::template Out<S>;
     if constexpr (O::is_row == IsRow) {
       auto* const to = call.operand<typename Rows::template Out<S>>(M::first_store + S) + at;
-      if (count == N) {
-        L::store(to, get<O::value>(r));
-      } else {
-        L::store(to, get<O::value>(r), count);
-      }
+      Rows::store_some(to, get<O::value>(r), count);
     }
   }
 };

@@ -282,9 +282,6 @@ TYPEFLOW_INLINE Comparable<L, A, T> compared(const typename L::template of<T>& x
   }
 }
 
-template <class O>
-concept ArgFold = requires { typename O::better; };
-
 /// argmax and argmin: for each lane the best number so far, and its position. A floating-point lane
 /// that had no number is NaN.
 template <bool Wide, class A, ArgFold O, class T>
@@ -332,7 +329,7 @@ struct FoldState<Lanes<Wide, A>, O, T> {
     state(0).place = in_order_of_rows<Rows, L::size>(state(0).place);
   }
   TYPEFLOW_INLINE Vector<std::int32_t, L::size> result() const {
-    const Positions found = select(place == Positions(nowhere), Positions(I(0)), place);
+    const Positions found = xsimd::max(place, Positions(I(0)));
     Vector<I, L::size> r;  // of floats in 8-byte lanes the lower half
     std::memcpy(&r.v, &found.data, sizeof r.v);
     return resized<std::int32_t>(r);

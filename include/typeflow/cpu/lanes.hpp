@@ -17,6 +17,7 @@
 
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/dtype.hpp"
+#include "typeflow/cpu/half_vectors.hpp"
 #include "typeflow/cpu/stream.hpp"
 #include "typeflow/cpu/vectors.hpp"
 #include "typeflow/cpu/xsimd.hpp"

@@ -152,6 +152,11 @@ struct LanesOfBody<Wide, A, ir::Body<ir::List<In...>, ir::List<It...>, ir::List<
                                 : narrow_size(types, sizeof...(In) + sizeof...(It),
                                               sizeof...(It) > 0 &&
                                                   (is_extreme<typename It::op> && ...))>::type;
+  /// Positions in short rows are as narrow as the elements (narrow_arguments.hpp).
+  using of_short_rows =
+      typename std::conditional_t<!Wide && sizeof...(It) != 0 && (ArgFold<typename It::op> && ...),
+                                  LanesOfSize<Wide, A, narrow_size(types, sizeof...(In), true)>,
+                                  std::type_identity<type>>::type;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -73,8 +73,8 @@ class RowFolds : RowLoops<Outer, L, M> {
   /// Rows whose lanes are folded together: a lane of their values for each. Kernels without outer
   /// axes have one row.
   static constexpr int most_together = Outer == 0 ? 1 : std::min(N, 16);
-  /// Rows of fewer elements are fetched ahead. Processors fetch the lines of longer ones by
-  /// themselves.
+  /// Rows of fewer elements are fetched far ahead. Processors fetch the lines of longer ones by
+  /// themselves, but a single pass still gains by asking for the next ones.
   static constexpr std::int64_t fetched_length = 400;
   /// Threads may share the chunks of a row, of so few rows, if there is one pass.
   static constexpr bool has_chunks = M::passes == 1;
@@ -130,7 +130,7 @@ class RowFolds : RowLoops<Outer, L, M> {
     if constexpr (Loops::template along_row<I>) {
     } else if constexpr (Rows::template place<I> == RowsPlace::one_each) {
       const In<I>* const at = call.operand<const In<I>>(M::template operand<I>) + b.row;
-      get<I>(r) = b.count() == N ? L::load(at) : L::load(at, b.count());
+      get<I>(r) = Rows::load_some(at, b.count());
     } else {
       Array<In<I>, N> all{};
       Block row = b;
@@ -152,12 +152,7 @@ class RowFolds : RowLoops<Outer, L, M> {
         Rows::next_coordinates(call, b.coordinate);
       }
     } else if constexpr (Out::is_row) {
-      T* const to = call.operand<T>(M::first_store + S) + b.row;
-      if (b.count() == N) {
-        L::store(to, get<Out::value>(r));
-      } else {
-        L::store(to, get<Out::value>(r), b.count());
-      }
+      Rows::store_some(call.operand<T>(M::first_store + S) + b.row, get<Out::value>(r), b.count());
     }
   }
 
@@ -252,7 +247,7 @@ class RowFolds : RowLoops<Outer, L, M> {
                                         Registers& of_row) {
     Loops::begin_row(call, in, length, coordinate, b.row + k, 0, p);
     p.first_kept = k * ((length + N - 1) / N);
-    p.ahead = length < fetched_length ? 4096 : 0;
+    p.ahead = length < fetched_length ? 4096 : M::passes == 1 ? 256 : 0;
     [&]<int... V>(std::integer_sequence<int, V...>) TYPEFLOW_INLINE_LAMBDA {
       (take_value<P, V>(call, in, coordinate, b.row + k, values, k, of_row), ...);
     }(std::make_integer_sequence<int, M::values>{});
@@ -414,7 +409,7 @@ class RowFolds : RowLoops<Outer, L, M> {
       Row p;
       Registers of_row;
       begin_row<P>(call, in, length, b.coordinate, b, values, k, p, of_row);
-      p.ahead = 4096;
+      p.ahead = -1;  // the processor does it, and little else is to be done meanwhile
       States state;
       reset<P>(state);
       for (std::int64_t i = 0; i < whole; i += N) {

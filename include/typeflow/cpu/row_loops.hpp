@@ -37,8 +37,8 @@ struct RowLoops : RowOperands<Outer, L, M> {
     std::int64_t position;    ///< of that element in the row
     std::int64_t index;       ///< of that element among all
     std::int64_t first_kept;  ///< that element's vector among the kept ones
-    std::int64_t ahead;       ///< bytes between an element that is read and one that is fetched
-    int streams;              ///< whether step_map stores past the caches
+    std::int64_t ahead;  ///< bytes from an element that is read to one that is fetched; -1: none
+    int streams;         ///< whether step_map stores past the caches
   };
 
   template <int I>
@@ -103,8 +103,7 @@ struct RowLoops : RowOperands<Outer, L, M> {
                                         std::int64_t i, int count) {
     step_of<P, Reload>(
         of_row, call, ops, kept, p, i,
-        [=](const auto* at)
-            TYPEFLOW_INLINE_LAMBDA { return count == N ? L::load(at) : L::load(at, count); },
+        [=](const auto* at) TYPEFLOW_INLINE_LAMBDA { return Rows::load_some(at, count); },
         [&, count](auto& fold, const auto& x) TYPEFLOW_INLINE_LAMBDA {
           if (count == N) {
             fold.step(x, p.position + i);
@@ -112,13 +111,7 @@ struct RowLoops : RowOperands<Outer, L, M> {
             fold.step(x, p.position + i, count);
           }
         },
-        [=](auto* at, const auto& x) TYPEFLOW_INLINE_LAMBDA {
-          if (count == N) {
-            L::store(at, x);
-          } else {
-            L::store(at, x, count);
-          }
-        },
+        [=](auto* at, const auto& x) TYPEFLOW_INLINE_LAMBDA { Rows::store_some(at, x, count); },
         state);
   }
 
@@ -195,7 +188,7 @@ struct RowLoops : RowOperands<Outer, L, M> {
       } else {
         const In<I>* const at = static_cast<const In<I>*>(p.in[I]) + i;
         if constexpr (P == 0 && M::template has_folds<P>) {
-          __builtin_prefetch(reinterpret_cast<const char*>(at) + p.ahead);
+          if (p.ahead >= 0) __builtin_prefetch(reinterpret_cast<const char*>(at) + p.ahead);
         }
         get<I>(r) = load_at(at);
       }

@@ -77,6 +77,16 @@ struct RowOperands {
     for (; k > 0 && ++coordinate[k] == call.extents[k]; --k) coordinate[k] = 0;
     if (k == 0) ++coordinate[0];
   }
+  /// The first `count` elements of a vector, usually all.
+  template <class T>
+  TYPEFLOW_INLINE static auto load_some(const T* at, int count) {
+    return count == N ? L::load(at) : L::load(at, count);
+  }
+  template <class T, class V>
+  TYPEFLOW_INLINE static void store_some(T* to, const V& x, int count) {
+    if (count == N) return L::store(to, x);
+    L::store(to, x, count);
+  }
   /// Where operand I begins in a row.
   template <int I>
   TYPEFLOW_INLINE static const In<I>* operand(const KernelCall& call, const Layout* in,

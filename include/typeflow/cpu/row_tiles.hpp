@@ -50,12 +50,14 @@ TYPEFLOW_INLINE void transpose_matrix(const T* from, std::int64_t pitch, std::in
 
 #if defined(__AVX512BW__)
 /// Registers of N rows of `Length` elements of `Size` bytes, permuted to columns of N elements.
-/// Each result takes elements of the first two registers, then of one more at a time.
+/// Each result takes elements of the first two registers, then of one more at a time; with four of
+/// both, pairs of results take those of pairs of registers, then each is put together.
 template <std::size_t Size, int N, int Length>
 struct ColumnsOfRows {
   static constexpr int U = static_cast<int>(64 / Size);  ///< elements of a register
   static constexpr int registers = (N * Length + U - 1) / U;
-  static constexpr int steps = std::max(1, registers - 1);
+  static constexpr bool in_pairs = Length == 4 && N == U;
+  static constexpr int steps = in_pairs ? 1 : std::max(1, registers - 1);
 #if defined(__AVX512VBMI__)
   static constexpr bool possible = Size <= 8;
 #else
@@ -67,6 +69,13 @@ struct ColumnsOfRows {
     for (int out = 0; out < registers; ++out) {
       for (int step = 0; step < steps; ++step) {
         for (int i = 0; i < U; ++i) {
+          if (in_pairs) {  // the columns 0 and 1, then 2 and 3; and the lower halves, the upper
+            const int half = U / 2;
+            const int place = out < 2 ? i % half * 4 + out * 2 + i / half
+                                      : i / half * U + (out - 2) * half + i % half;
+            p.v[out].v[step].v[i] = static_cast<IntegerOf<Size>>(place);
+            continue;
+          }
           const int to = out * U + i;
           const int from = to < N * Length ? to % N * Length + to / N : 0;
           const int place = from / U == step + 1 ? U + from % U : step == 0 ? from % U : i;
@@ -90,6 +99,15 @@ struct ColumnsOfRows {
   TYPEFLOW_INLINE static void run(const std::byte* from, std::byte* to) {
     __m512i in[registers];
     for (int k = 0; k < registers; ++k) in[k] = _mm512_loadu_si512(from + 64 * k);
+    if constexpr (in_pairs) {
+      for (int out = 0; out < 4; out += 2) {
+        const __m512i a = permuted(in[0], places.v[out / 2].v[0], in[1]);
+        const __m512i b = permuted(in[2], places.v[out / 2].v[0], in[3]);
+        _mm512_store_si512(to + 64 * out, permuted(a, places.v[2].v[0], b));
+        _mm512_store_si512(to + 64 * (out + 1), permuted(a, places.v[3].v[0], b));
+      }
+      return;
+    }
     for (int out = 0; out < registers; ++out) {
       __m512i x = in[0];
       for (int step = 0; step < steps; ++step) {
@@ -101,12 +119,11 @@ struct ColumnsOfRows {
 };
 #endif
 /// load_tile for N rows of 2 to 6 elements. Returns whether it could.
-template <class T, int N>
-TYPEFLOW_INLINE bool load_columns([[maybe_unused]] const T* from,
-                                  [[maybe_unused]] std::int64_t length,
-                                  [[maybe_unused]] std::int64_t readable,
-                                  [[maybe_unused]] RowTile<T, N>& tile) {
 #if defined(__AVX512BW__)
+inline constexpr bool permutes_columns = true;
+template <class T, int N>
+TYPEFLOW_INLINE bool load_columns(const T* from, std::int64_t length, std::int64_t readable,
+                                  RowTile<T, N>& tile) {
   constexpr std::size_t size = sizeof(T);
   const auto load = [&]<int Length>(std::integral_constant<int, Length>) TYPEFLOW_INLINE_LAMBDA {
     using C = ColumnsOfRows<size, N, Length>;
@@ -130,9 +147,15 @@ TYPEFLOW_INLINE bool load_columns([[maybe_unused]] const T* from,
         return false;
     }
   }
-#endif
   return false;
 }
+#else
+inline constexpr bool permutes_columns = false;
+template <class T, int N>
+TYPEFLOW_INLINE bool load_columns(const T*, std::int64_t, std::int64_t, RowTile<T, N>&) {
+  return false;
+}
+#endif
 
 /// load_tile for any rows.
 template <class T, int N>

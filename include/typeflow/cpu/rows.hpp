@@ -13,6 +13,7 @@
 #include "typeflow/cpu/body.hpp"
 #include "typeflow/cpu/flat_rows.hpp"
 #include "typeflow/cpu/half_extremes.hpp"
+#include "typeflow/cpu/narrow_arguments.hpp"
 #include "typeflow/cpu/narrow_lanes.hpp"
 #include "typeflow/cpu/row_folds.hpp"
 #include "typeflow/cpu/row_loops.hpp"
@@ -59,7 +60,8 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       parallel(call, rows, grain_of_cost(cost), [&](std::int64_t begin, std::int64_t end) {
         if constexpr (Inner != ir::InnerExtent::large && !M::gathers) {
           if (Inner == ir::InnerExtent::small || length <= ir::small_extent) {
-            SmallFolds<Outer, L, M>::run(call, in, length, begin, end);
+            using Short = typename LanesOfBody<Wide, A, B>::of_short_rows;
+            SmallFolds<Outer, Short, Machine<Short, B>>::run(call, in, length, begin, end);
             return;
           }
         }

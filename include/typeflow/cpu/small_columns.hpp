@@ -237,7 +237,7 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
       } else {
         const T* const at = Flat::template operand<I>(call, in, coordinate);
         if constexpr (inner) {
-          get<I>(r) = Flat::load(at + j, count);
+          get<I>(r) = Flat::load_some(at + j, count);
         } else {
           get<I>(r) = L::template broadcast<T>(*at);
         }

@@ -34,8 +34,33 @@ class SmallFolds : RowOperands<Outer, L, M> {
   using Out = typename Rows::template Out<S>;
 
  public:
-  [[gnu::flatten]] static void run(const KernelCall& call, const Layout* in, std::int64_t length,
-                                   std::int64_t begin, std::int64_t end) {
+  static void run(const KernelCall& call, const Layout* in, std::int64_t length, std::int64_t begin,
+                  std::int64_t end) {
+    if constexpr (is_simple) {
+      if (length == 2) return run_rows<2>(call, in, 2, begin, end);
+      if (length == 3) return run_rows<3>(call, in, 3, begin, end);
+      if (length == 4) return run_rows<4>(call, in, 4, begin, end);
+    }
+    run_rows<0>(call, in, length, begin, end);
+  }
+
+ private:
+  /// Whether loops for a constant number of elements are worth their code. Loading and folding such
+  /// rows takes few instructions, so others count.
+  static constexpr bool is_simple = [] {
+    if (!permutes_columns || M::inputs != 1 || M::items > 2 || M::passes != 1) return false;
+    for (int s = 0; s < M::stores; ++s) {
+      if (!M::store_specs[s].is_row) return false;
+    }
+    return Rows::place_of(M::input_specs[0]) == RowsPlace::matrix;
+  }();
+
+  /// With Length, rows of so many elements.
+  template <int Length>
+  [[gnu::noinline, gnu::flatten]] static void run_rows(const KernelCall& call, const Layout* in,
+                                                       std::int64_t any_length, std::int64_t begin,
+                                                       std::int64_t end) {
+    const std::int64_t length = Length == 0 ? any_length : Length;
     const Ops ops = M::decode(call.words);
     Memory memory;
     for (std::int64_t row = begin; row < end; row += N) {
@@ -47,7 +72,7 @@ class SmallFolds : RowOperands<Outer, L, M> {
       find_coordinates(call, b);
       Registers r;
       [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-        (enter<I>(call, in, length, b, memory, r), ...);
+        (enter<I, Length>(call, in, length, b, memory, r), ...);
       }(typename M::InputNumbers{});
       b.at.index = row;
       b.at.lane_stride = 1;
@@ -61,7 +86,6 @@ class SmallFolds : RowOperands<Outer, L, M> {
     }
   }
 
- private:
   /// Rows of the kernel, one after the other.
   struct Block {
     std::int64_t row;  ///< the first
@@ -99,14 +123,18 @@ class SmallFolds : RowOperands<Outer, L, M> {
   /// Tiles, and rows that all rows share.
   using Memory = MemoryOf<typename M::InputNumbers, typename M::StoreNumbers>;
 
-  template <int I>
+  template <int I, int Length>
   TYPEFLOW_INLINE static void enter(const KernelCall& call, const Layout* in, std::int64_t length,
                                     const Block& b, Memory& memory, Registers& r) {
     constexpr RowsPlace place = Rows::template place<I>;
     using T = In<I>;
     if constexpr (place == RowsPlace::matrix) {
-      load_tile(call.operand<const T>(M::template operand<I>) + b.row * length, b.count, length,
-                (b.end - b.row) * length, get<I>(memory.in));
+      const T* const from = call.operand<const T>(M::template operand<I>) + b.row * length;
+      const std::int64_t readable = (b.end - b.row) * length;
+      if constexpr (Length != 0) {
+        if (b.count == N && load_columns(from, length, readable, get<I>(memory.in))) return;
+      }
+      load_tile(from, b.count, length, readable, get<I>(memory.in));
     } else if constexpr (place == RowsPlace::shared) {
       get<I>(memory.in) = call.operand<const T>(M::template operand<I>) + in[I].begin;
     } else if constexpr (place == RowsPlace::scattered) {
@@ -117,7 +145,7 @@ class SmallFolds : RowOperands<Outer, L, M> {
         for (std::int64_t j = 0; j < length; ++j) tile[j * N + lane] = from[j];
       }
     } else if constexpr (place == RowsPlace::one_each) {
-      get<I>(r) = load(call.operand<const T>(M::template operand<I>) + b.row, b.count);
+      get<I>(r) = Rows::load_some(call.operand<const T>(M::template operand<I>) + b.row, b.count);
     } else if constexpr (place == RowsPlace::one) {
       Array<T, N> all{};
       for (int lane = 0; lane < b.count; ++lane) {
@@ -132,11 +160,6 @@ class SmallFolds : RowOperands<Outer, L, M> {
       get<I>(r) = L::load(all.v);
     }
   }
-  template <class T>
-  TYPEFLOW_INLINE static auto load(const T* at, int count) {
-    return count == N ? L::load(at) : L::load(at, count);
-  }
-
   template <int P>
   TYPEFLOW_INLINE static void pass(const Ops& ops, std::int64_t length, Block& b, Memory& memory,
                                    Registers& r) {
@@ -203,12 +226,7 @@ class SmallFolds : RowOperands<Outer, L, M> {
         *Rows::template result<S>(call, b.coordinate[lane]) = all.v[lane];
       }
     } else if constexpr (O::is_row) {
-      T* const to = call.operand<T>(M::first_store + S) + b.row;
-      if (b.count == N) {
-        L::store(to, get<O::value>(r));
-      } else {
-        L::store(to, get<O::value>(r), b.count);
-      }
+      Rows::store_some(call.operand<T>(M::first_store + S) + b.row, get<O::value>(r), b.count);
     } else if constexpr (O::is_strided) {
       const T* const tile = get<S>(memory.out).v;
       for (int lane = 0; lane < b.count; ++lane) {

@@ -10,7 +10,6 @@
 #include <type_traits>
 
 #include "typeflow/core/config.hpp"
-#include "typeflow/core/half.hpp"
 #include "typeflow/cpu/xsimd.hpp"
 #include "typeflow/ops/elementwise/functions.hpp"
 
@@ -365,66 +364,6 @@ TYPEFLOW_INLINE Vector<To, N> integers(const Vector<From, N>& x) {
     const auto y = numbers<I>(select(fits, least, F(From(0))));
     const auto chosen = [&](const auto& where) { return resized<IntegerOf<sizeof(I)>>(where); };
     return select(chosen(is_number), select(chosen(fits), y, Wide(Limits::max())), Wide(I(0)));
-  }
-}
-
-// 16-bit numbers, by their bits, and floats that hold their values.
-
-template <class T, int N>
-TYPEFLOW_INLINE Vector<float, N> widened(const Vector<std::uint16_t, N>& x) {
-  using F = Vector<float, N>;
-  if constexpr (std::is_same_v<T, bfloat16>) {
-    return F::of_bits(resized<std::uint32_t>(x) << 16);
-  } else {
-#if defined(__AVX512F__)
-    if constexpr (N == 16) return F::of((typename F::V)_mm512_cvtph_ps((__m256i)x.v));
-#endif
-#if defined(__F16C__)
-    if constexpr (N == 8) return F::of((typename F::V)_mm256_cvtph_ps((__m128i)x.v));
-    if constexpr (N == 4) return F::of((typename F::V)_mm_cvtph_ps(in_register(x)));
-#endif
-    F r;
-    for (int i = 0; i < N; ++i) r.v[i] = static_cast<float>(T::from_bits(x.v[i]));
-    return r;
-  }
-}
-/// The other way, for floats that hold only values of T.
-template <class T, int N>
-TYPEFLOW_INLINE Vector<std::uint16_t, N> narrowed(const Vector<float, N>& x) {
-  using U = Vector<std::uint16_t, N>;
-  if constexpr (std::is_same_v<T, bfloat16>) {
-    return resized<std::uint16_t>(Vector<std::uint32_t, N>::of_bits(x) >> 16);
-  } else {
-#if defined(__AVX512F__)
-    if constexpr (N == 16) {
-      return U::of((typename U::V)_mm512_cvtps_ph((__m512)x.v, _MM_FROUND_TO_NEAREST_INT));
-    }
-#endif
-#if defined(__F16C__)
-    if constexpr (N == 8) {
-      return U::of((typename U::V)_mm256_cvtps_ph((__m256)x.v, _MM_FROUND_TO_NEAREST_INT));
-    }
-    if constexpr (N == 4) {
-      return from_register<std::uint16_t, N>(_mm_cvtps_ph((__m128)x.v, _MM_FROUND_TO_NEAREST_INT));
-    }
-#endif
-    U r;
-    for (int i = 0; i < N; ++i) r.v[i] = T(static_cast<float>(x.v[i])).bits;
-    return r;
-  }
-}
-/// Floats rounded to values of T: to the nearest, ties to even. (AVX512-BF16 has an instruction for
-/// bfloat16, but it takes denormal numbers for zeros.)
-template <class T, int N>
-TYPEFLOW_INLINE Vector<float, N> rounded_to(const Vector<float, N>& x) {
-  if constexpr (std::is_same_v<T, bfloat16>) {
-    using U = Vector<std::uint32_t, N>;
-    const U bits = U::of_bits(x);
-    const U near = bits + U(0x7FFFu) + ((bits >> 16) & U(1u));
-    const U nan = (bits & U(0x80000000u)) | U(0x7FC00000u);
-    return Vector<float, N>::of_bits(select(x == x, near, nan) & U(0xFFFF0000u));
-  } else {
-    return widened<T>(narrowed<T>(x));
   }
 }
 

@@ -13,7 +13,7 @@
 #include "typeflow/core/extent.hpp"
 #include "typeflow/core/half.hpp"
 #include "typeflow/cpu/call.hpp"
-#include "typeflow/cpu/vectors.hpp"
+#include "typeflow/cpu/half_vectors.hpp"
 #include "typeflow/lower/kernel_meaning.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {

@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "typeflow/cpu/column_sums.hpp"
+#include "typeflow/cpu/half_vectors.hpp"
 #include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/row_sums.hpp"
 #include "typeflow/cpu/tile.hpp"
 #include "typeflow/cpu/transpose_blocks.hpp"
-#include "typeflow/cpu/vectors.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 

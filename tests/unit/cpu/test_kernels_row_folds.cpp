@@ -25,7 +25,7 @@ constexpr std::int64_t lengths[] = {1,   2,   3,   4,   5,   6,   7,   8,   15, 
                                     32,  33,  35,  48,  50,  63,  64,  65,  97,   100,  127,  128,
                                     129, 255, 256, 257, 300, 511, 512, 513, 1023, 1024, 1025, 2100};
 
-enum class Fold : std::uint8_t { sum, extremes, positions };
+enum class Fold : std::uint8_t { sum, extremes, positions, both_positions };
 
 template <class T, Fold F>
 constexpr void model(tf::Graph& g) {
@@ -36,10 +36,15 @@ constexpr void model(tf::Graph& g) {
     tf::min<0>(x).named("b");
   }
   if constexpr (F == Fold::positions) tf::argmax<1>(x).named("a");
+  if constexpr (F == Fold::both_positions) {
+    tf::argmax<1>(x).named("a");
+    tf::argmin<1>(x).named("b");
+  }
 }
 
-/// Few different numbers; NaN of both signs and infinities in some rows, only these in others.
-template <class T>
+/// Few different numbers; NaN of both signs and infinities in some rows, only these in others, or
+/// only zeros of both signs; only the least or the greatest integers.
+template <class T, Fold F>
 std::vector<T> numbers(std::int64_t length, std::mt19937& random) {
   std::vector<T> x(static_cast<std::size_t>(rows * length));
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -57,6 +62,10 @@ std::vector<T> numbers(std::int64_t length, std::mt19937& random) {
       }
       if (row % 5 == 3) x[i] = static_cast<T>(draw % 2 == 0 ? -infinity : -nan);
       if (row % 10 == 4) x[i] = static_cast<T>(nan);
+      if (row % 10 == 5) x[i] = static_cast<T>(draw % 2 == 0 ? -0.0f : 0.0f);
+    } else if constexpr (F != Fold::sum) {
+      if (row % 10 == 5) x[i] = std::numeric_limits<T>::lowest();
+      if (row % 10 == 6) x[i] = std::numeric_limits<T>::max();
     }
   }
   return x;
@@ -78,14 +87,14 @@ double extreme(const T* x, std::int64_t count, std::int64_t step, bool largest) 
   }
   return best;
 }
-/// The first of the largest, numbers before NaN.
+/// The first of the largest or smallest, numbers before NaN.
 template <class T>
-int position(const T* x, std::int64_t count) {
+int position(const T* x, std::int64_t count, bool largest) {
   std::int64_t best = 0;
   for (std::int64_t i = 1; i < count; ++i) {
     const auto e = static_cast<double>(x[i]);
     const auto b = static_cast<double>(x[best]);
-    if (b != b ? e == e : e > b) best = i;
+    if (b != b ? e == e : largest ? e > b : e < b) best = i;
   }
   return static_cast<int>(best);
 }
@@ -105,7 +114,7 @@ std::vector<double> check(int threads) {
   };
   for (const std::int64_t n : lengths) {
     INFO(n);
-    const std::vector<T> x = numbers<T>(n, random);
+    const std::vector<T> x = numbers<T, F>(n, random);
     int wrong = 0;
     const auto a = session.template run<"a">(tf::feed<"x">(x));
     for (int r = 0; r < rows; ++r) {
@@ -119,11 +128,22 @@ std::vector<double> check(int threads) {
           size += std::abs(static_cast<double>(row[i]));
         }
         const auto got = static_cast<double>(a(r));
-        wrong += !same(got, sum) && !(std::abs(got - sum) < 1e-6 * size);
+        // The sum of 16-bit numbers is rounded once.
+        const double unit = std::is_same_v<T, tf::bfloat16>  ? 0x1p-8
+                            : std::is_same_v<T, tf::float16> ? 0x1p-11
+                                                             : 0;
+        wrong += !same(got, sum) && !(std::abs(got - sum) < 1e-6 * size + unit * std::abs(sum));
       } else if constexpr (F == Fold::extremes) {
         wrong += !same(static_cast<double>(a(r)), extreme(row, n, 1, true));
       } else {
-        wrong += a(r) != position(row, n);
+        wrong += a(r) != position(row, n, true);
+      }
+    }
+    if constexpr (F == Fold::both_positions) {
+      const auto b = session.template run<"b">(tf::feed<"x">(x));
+      for (int r = 0; r < rows; ++r) {
+        keep(b(r));
+        wrong += b(r) != position(x.data() + r * n, n, false);
       }
     }
     if constexpr (F == Fold::extremes) {
@@ -152,6 +172,8 @@ void check_threads() {
 TEST_CASE("sums of rows are those of plain loops, with equal bits for any number of threads") {
   check_threads<float, Fold::sum>();
   check_threads<double, Fold::sum>();
+  check_threads<tf::bfloat16, Fold::sum>();
+  check_threads<tf::float16, Fold::sum>();
   check_threads<std::int32_t, Fold::sum>();
 }
 TEST_CASE("extremes of rows and columns are those of plain loops") {
@@ -166,5 +188,18 @@ TEST_CASE("positions of extremes are those of plain loops") {
   check_threads<float, Fold::positions>();
   check_threads<double, Fold::positions>();
   check_threads<tf::bfloat16, Fold::positions>();
+  check_threads<tf::float16, Fold::positions>();
   check_threads<std::int8_t, Fold::positions>();
+  check_threads<std::uint8_t, Fold::positions>();
+  check_threads<std::int16_t, Fold::positions>();
+  check_threads<std::uint16_t, Fold::positions>();
+  check_threads<std::int32_t, Fold::positions>();
+  check_threads<std::uint64_t, Fold::positions>();
+}
+TEST_CASE("a kernel of two positions finds those of plain loops") {
+  check_threads<float, Fold::both_positions>();
+  check_threads<tf::bfloat16, Fold::both_positions>();
+  check_threads<tf::float16, Fold::both_positions>();
+  check_threads<std::int8_t, Fold::both_positions>();
+  check_threads<std::uint16_t, Fold::both_positions>();
 }

@@ -83,6 +83,21 @@ constexpr void repeated_narrow(tf::Graph& g) {
   where(flag, x, tf::cast<float>(byte)).named("chosen");
 }
 
+/// One fold of the rows of one operand, for which rows of constant lengths have loops.
+template <class T, int Length>
+constexpr void single_folds(tf::Graph& g) {
+  auto x = tf::placeholder<T, tf::batch, Length>(g, "x");
+  auto y = tf::placeholder<T, tf::batch, Length>(g, "y");
+  auto z = tf::placeholder<T, tf::batch, Length>(g, "z");
+  auto u = tf::placeholder<T, tf::batch, Length>(g, "u");
+  auto wide = tf::placeholder<T, tf::batch, Length + 3>(g, "wide");
+  tf::argmax<1>(x).named("argmax");
+  sum<1>(y).named("sum");
+  max<1>(z).named("max");
+  tf::concat<1>(tf::argmin<1>(u, tf::keep_dims), tf::argmax<1>(u, tf::keep_dims)).named("both");
+  tf::argmin<1>(slice<tf::whole, tf::range(2, Length + 2)>(wide)).named("part");
+}
+
 constexpr void columns(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 3>(g, "x");
   auto w = tf::placeholder<float, tf::batch, 1>(g, "w");
@@ -172,6 +187,29 @@ TEST_CASE("a number of a short row is the operand of all its elements") {
     test::check_against_interpreter<repeated_narrow<3>>(batch, 0);
     test::check_against_interpreter<repeated_narrow<30>>(batch, 0);
   }
+}
+
+template <class T>
+void check_single_folds(double tolerance) {
+  // Around the lanes of all registers.
+  for (const std::int64_t batch : {0, 1, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 150}) {
+    test::check_against_interpreter<single_folds<T, 1>>(batch, tolerance);
+    test::check_against_interpreter<single_folds<T, 2>>(batch, tolerance);
+    test::check_against_interpreter<single_folds<T, 3>>(batch, tolerance);
+    test::check_against_interpreter<single_folds<T, 4>>(batch, tolerance);
+    test::check_against_interpreter<single_folds<T, 5>>(batch, tolerance);
+    test::check_against_interpreter<single_folds<T, 7>>(batch, tolerance);
+    test::check_against_interpreter<single_folds<T, 32>>(batch, tolerance);
+  }
+}
+TEST_CASE("single folds of short rows have all element types") {
+  check_single_folds<float>(1e-5);
+  check_single_folds<double>(1e-12);
+  check_single_folds<tf::bfloat16>(0.02);
+  check_single_folds<tf::float16>(0.002);
+  check_single_folds<std::int8_t>(0);
+  check_single_folds<std::uint16_t>(0);
+  check_single_folds<std::int64_t>(0);
 }
 
 TEST_CASE("rows of a symbol's length may be short") {
