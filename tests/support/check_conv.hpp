@@ -64,12 +64,12 @@ Convolution convolution(const tf::ConvOptions<Rank>& options, const tf::Dims& x,
   return c;
 }
 
-/// Calls f(element of x, element of w, element of y) for all products that the convolution adds up.
+/// Calls f(pixel, tap, y) for each place of the kernel's window at each element of y that is no
+/// padding: the pixel's number in x, the tap's in w, and the number of the element of y of filter
+/// 0.
 template <class F>
-void for_each_product(const Convolution& c, const F& f) {
+void for_each_tap(const Convolution& c, const F& f) {
   const auto [d, h, w] = c.axes;
-  const std::int64_t in_group = c.channels / c.groups;
-  const std::int64_t out_group = c.filters / c.groups;
   const auto along = [](const ConvAxis& axis, std::int64_t out, std::int64_t k) {
     return out * axis.stride + k * axis.dilation - axis.before;
   };
@@ -86,15 +86,7 @@ void for_each_product(const Convolution& c, const F& f) {
                 const std::int64_t ih = along(h, oh, kh);
                 const std::int64_t iw = along(w, ow, kw);
                 if (!inside(d, id) || !inside(h, ih) || !inside(w, iw)) continue;
-                const std::int64_t pixel = ((n * d.in + id) * h.in + ih) * w.in + iw;
-                const std::int64_t tap = (kd * h.size + kh) * w.size + kw;
-                for (std::int64_t channel = 0; channel < in_group; ++channel) {
-                  for (std::int64_t filter = 0; filter < c.filters; ++filter) {
-                    const std::int64_t group = filter / out_group;
-                    f(pixel * c.channels + group * in_group + channel,
-                      (tap * in_group + channel) * c.filters + filter, y + filter);
-                  }
-                }
+                f(((n * d.in + id) * h.in + ih) * w.in + iw, (kd * h.size + kh) * w.size + kw, y);
               }
             }
           }
@@ -114,19 +106,41 @@ tf::Dims convolved(const Convolution& c) {
   return y;
 }
 
-/// A sum of products of which each adds to an element: that of a convolution or of a gradient.
-/// `which(x, w, y)` gives {the element of a, the element of b, the element of the result}.
-template <class Which>
+/// The tensors of a convolution.
+enum class ConvTensor { x, w, y };
+
+/// Adds a pixel's products, of its channels with the filters, to the result's elements. Most of a
+/// test's time is spent here, and tests are hardly optimised: so there are pointers.
+template <ConvTensor Result>
+void add_products(const Convolution& c, double* x, double* w, double* y) {
+  const std::int64_t in_group = c.channels / c.groups;
+  const std::int64_t out_group = c.filters / c.groups;
+  for (std::int64_t group = 0; group < c.groups; ++group) {
+    for (std::int64_t channel = 0; channel < in_group; ++channel) {
+      double* const of_x = x + group * in_group + channel;
+      double* of_w = w + channel * c.filters + group * out_group;
+      double* of_y = y + group * out_group;
+      double* const end = of_y + out_group;
+      for (; of_y != end; ++of_y, ++of_w) {
+        if constexpr (Result == ConvTensor::x) *of_x += *of_w * *of_y;
+        if constexpr (Result == ConvTensor::w) *of_w += *of_x * *of_y;
+        if constexpr (Result == ConvTensor::y) *of_y += *of_x * *of_w;
+      }
+    }
+  }
+}
+
+/// The sums of products, in double, of the tensor of which no elements are given.
+template <ConvTensor Result>
 tf::HostTensor added_up(const Convolution& c, tf::DType type, const tf::Dims& shape,
-                        const tf::HostTensor& a, const tf::HostTensor& b, const Which& which) {
+                        std::vector<double> x, std::vector<double> w, std::vector<double> y) {
   tf::HostTensor out = tf::host_tensor(type, shape);
-  std::vector<double> sums(out.elements.size(), 0);
-  const std::vector<double> of_a = elements(a);
-  const std::vector<double> of_b = elements(b);
-  for_each_product(c, [&](std::int64_t x, std::int64_t w, std::int64_t y) {
-    const std::array<std::int64_t, 3> at = which(x, w, y);
-    sums[static_cast<std::size_t>(at[2])] +=
-        of_a[static_cast<std::size_t>(at[0])] * of_b[static_cast<std::size_t>(at[1])];
+  std::vector<double>& sums = Result == ConvTensor::x ? x : Result == ConvTensor::w ? w : y;
+  sums.assign(out.elements.size(), 0);
+  const std::int64_t of_tap = c.channels / c.groups * c.filters;
+  for_each_tap(c, [&](std::int64_t pixel, std::int64_t tap, std::int64_t first) {
+    add_products<Result>(c, x.data() + pixel * c.channels, w.data() + tap * of_tap,
+                         y.data() + first);
   });
   for (std::int64_t i = 0; i < out.size(); ++i) out.set(i, sums[static_cast<std::size_t>(i)]);
   return out;
@@ -135,20 +149,17 @@ tf::HostTensor added_up(const Convolution& c, tf::DType type, const tf::Dims& sh
 /// The convolution of x and w, of this shape.
 inline tf::HostTensor convolve(const Convolution& c, const tf::Dims& y, const tf::HostTensor& x,
                                const tf::HostTensor& w) {
-  return added_up(c, x.dtype, y, x, w,
-                  [](auto of_x, auto of_w, auto of_y) { return std::array{of_x, of_w, of_y}; });
+  return added_up<ConvTensor::y>(c, x.dtype, y, elements(x), elements(w), {});
 }
 /// What a gradient dy of it gives for x, an image of this shape: a scatter along the windows.
 inline tf::HostTensor input_gradient(const Convolution& c, const tf::Dims& x,
                                      const tf::HostTensor& w, const tf::HostTensor& dy) {
-  return added_up(c, w.dtype, x, dy, w,
-                  [](auto of_x, auto of_w, auto of_y) { return std::array{of_y, of_w, of_x}; });
+  return added_up<ConvTensor::x>(c, w.dtype, x, {}, elements(w), elements(dy));
 }
 /// And for w, a kernel of this shape.
 inline tf::HostTensor filter_gradient(const Convolution& c, const tf::HostTensor& x,
                                       const tf::Dims& w, const tf::HostTensor& dy) {
-  return added_up(c, x.dtype, w, x, dy,
-                  [](auto of_x, auto of_w, auto of_y) { return std::array{of_x, of_y, of_w}; });
+  return added_up<ConvTensor::w>(c, x.dtype, w, elements(x), {}, elements(dy));
 }
 
 // The same of a call's settings.
