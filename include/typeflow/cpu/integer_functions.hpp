@@ -301,11 +301,51 @@ TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::FloorMod&, const Vector<T,
   }
 }
 
+#if defined(__AVX512BW__)
+/// Shifts bytes in 16-bit lanes: those at even places, then those at odd ones. This needs no
+/// shuffles, which widening does. Counts below 0 or above 7 give 0, or the sign's bit everywhere.
+template <bool Left, class T, int N>
+TYPEFLOW_INLINE Vector<T, N> shifted_bytes(const Vector<T, N>& a, const Vector<T, N>& count) {
+  using W = Vector<IntegerOf<2, std::is_signed_v<T> && !Left>, N / 2>;
+  using U = Vector<std::uint16_t, N / 2>;
+  using Bytes = Vector<std::uint8_t, N>;
+  const Bytes most(std::is_signed_v<T> && !Left ? std::uint8_t{7} : std::uint8_t{8});
+  const Bytes bits = Bytes::of_bits(count);
+  const U by = U::of((typename U::V)select(bits < most, bits, most).v);
+  const W even = W::of_bits(by & U(0xFF));
+  const W odd = W::of_bits(by >> 8);
+  const W x = W::of((typename W::V)a.v);
+  const U upper(0xFF00);
+  U low;
+  U high;
+  if constexpr (Left) {
+    low = U::of(x.v << even.v) & U(0xFF);
+    high = U::of((x & upper).v << odd.v);
+  } else {
+    low = U::of_bits(W::of((x << 8).v >> even.v)) >> 8;
+    high = U::of_bits(W::of(x.v >> odd.v)) & upper;
+  }
+  return Vector<T, N>::of((typename Vector<T, N>::V)(low | high).v);
+}
+template <class T, int N>
+  requires(sizeof(T) == 1)
+TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::LeftShift&, const Vector<T, N>& a,
+                                           const Vector<T, N>& count) {
+  return shifted_bytes<true>(a, count);
+}
+template <class T, int N>
+  requires(sizeof(T) == 1)
+TYPEFLOW_INLINE Vector<T, N> call_integers(const ops::RightShift&, const Vector<T, N>& a,
+                                           const Vector<T, N>& count) {
+  return shifted_bytes<false>(a, count);
+}
+#endif
+
 /// Integers that instructions shift by vectors.
 template <class T>
 using Shifted =
 #if defined(__AVX512BW__)
-    std::conditional_t<sizeof(T) == 1, std::int16_t, T>;
+    T;
 #else
     std::conditional_t<(sizeof(T) < 4), std::int32_t, T>;
 #endif
