@@ -71,3 +71,24 @@
 //
 // Definitions are inline in both cases, so files of both kinds may be linked together.
 #define TYPEFLOW_DEFINITION inline
+
+// nvcc reads a file once for the host and once for each GPU architecture. Files X.ipp are code for
+// the host, and launch no kernels. So in the readings for GPUs all headers only declare, which
+// saves nvcc time and memory.
+#if defined(__CUDA_ARCH__)
+#if !defined(TYPEFLOW_COMPILED)
+#define TYPEFLOW_COMPILED
+#endif
+#if !defined(TYPEFLOW_COMPILED_DATA)
+#define TYPEFLOW_COMPILED_DATA
+#endif
+#if !defined(TYPEFLOW_COMPILED_IMAGE)
+#define TYPEFLOW_COMPILED_IMAGE
+#endif
+#if !defined(TYPEFLOW_COMPILED_RECORDS)
+#define TYPEFLOW_COMPILED_RECORDS
+#endif
+#if !defined(TYPEFLOW_COMPILED_SAVING)
+#define TYPEFLOW_COMPILED_SAVING
+#endif
+#endif
