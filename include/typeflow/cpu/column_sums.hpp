@@ -44,14 +44,15 @@ template <class T, class A, int K, class X>
     unrolled<vectors>(
         [&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[v].store_unaligned(out + j + v * S::lanes); });
   }
-  for (; j < count; j += S::lanes) {
-    const int rest = static_cast<int>(std::min<std::int64_t>(S::lanes, count - j));
-    B sum = L::load(out + j, rest);
+  const auto add = [&](auto... rest) TYPEFLOW_INLINE_LAMBDA {  // whole vectors have none
+    B sum = L::load(out + j, rest...);
     unrolled<K>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
-      sum = cpu_kernels::fma(left[k], L::load(m + k * pitch + j, rest), sum);
+      sum = cpu_kernels::fma(left[k], L::load(m + k * pitch + j, rest...), sum);
     });
-    L::store(out + j, sum, rest);
-  }
+    L::store(out + j, sum, rest...);
+  };
+  for (; j + S::lanes <= count; j += S::lanes) add();
+  if (j < count) add(static_cast<int>(count - j));
 }
 
 /// out[j] = sum over k of x[k] * m[k * pitch + j], for j < count; with `go_on`, added to out[j].
