@@ -122,9 +122,10 @@ TYPEFLOW_INLINE auto call(const ops::Fnma&, const xsimd::batch<T, A>& a,
 
 template <class O, class... One>
 inline constexpr bool is_one_of = (std::is_same_v<O, One> || ...);
-/// Folds to the largest or smallest element.
+/// Folds to the position of the largest or smallest element.
 template <class O>
 concept ArgFold = requires { typename O::better; };
+/// Folds to the largest or smallest element.
 template <class O>
 inline constexpr bool is_extreme = is_one_of<O, ops::Max, ops::Min>;
 /// Whether call_integers takes an operation of Vectors of integers. Others are called for each

@@ -67,30 +67,29 @@ struct FoldState<NarrowLanes<Bytes, A>, O, T> {
       return x;
     }
   }
+  /// `at` where x is better than the best.
+  TYPEFLOW_INLINE Positions placed(const V& x, const Positions& at) const {
 #if defined(__AVX512BW__)
-  /// `at` where x is better than the best. (g++ 12 makes vectors of comparisons' masks.)
-  TYPEFLOW_INLINE Positions placed(const V& x, const Positions& at) const {
-    constexpr int better = is_max ? _MM_CMPINT_NLE : _MM_CMPINT_LT;
-    const __m512i a = (__m512i)x.v;
-    const __m512i b = (__m512i)best.v;
-    const __m512i old = (__m512i)place.v;
-    const __m512i now = (__m512i)at.v;
-    using P = typename Positions::V;
-    if constexpr (Bytes == 1) {
-      const __mmask64 where = std::is_signed_v<Element> ? _mm512_cmp_epi8_mask(a, b, better)
-                                                        : _mm512_cmp_epu8_mask(a, b, better);
-      return Positions::of((P)_mm512_mask_mov_epi8(old, where, now));
-    } else {
-      const __mmask32 where = std::is_signed_v<Element> ? _mm512_cmp_epi16_mask(a, b, better)
-                                                        : _mm512_cmp_epu16_mask(a, b, better);
-      return Positions::of((P)_mm512_mask_mov_epi16(old, where, now));
+    if constexpr (sizeof(V) == 64) {  // g++ 12 makes vectors of comparisons' masks
+      constexpr int better = is_max ? _MM_CMPINT_NLE : _MM_CMPINT_LT;
+      const __m512i a = (__m512i)x.v;
+      const __m512i b = (__m512i)best.v;
+      const __m512i old = (__m512i)place.v;
+      const __m512i now = (__m512i)at.v;
+      using P = typename Positions::V;
+      if constexpr (Bytes == 1) {
+        const __mmask64 where = std::is_signed_v<Element> ? _mm512_cmp_epi8_mask(a, b, better)
+                                                          : _mm512_cmp_epu8_mask(a, b, better);
+        return Positions::of((P)_mm512_mask_mov_epi8(old, where, now));
+      } else {
+        const __mmask32 where = std::is_signed_v<Element> ? _mm512_cmp_epi16_mask(a, b, better)
+                                                          : _mm512_cmp_epu16_mask(a, b, better);
+        return Positions::of((P)_mm512_mask_mov_epi16(old, where, now));
+      }
     }
-  }
-#else
-  TYPEFLOW_INLINE Positions placed(const V& x, const Positions& at) const {
+#endif
     return select(is_max ? best < x : x < best, at, place);
   }
-#endif
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -73,8 +73,8 @@ class RowFolds : RowLoops<Outer, L, M> {
   /// Rows whose lanes are folded together: a lane of their values for each. Kernels without outer
   /// axes have one row.
   static constexpr int most_together = Outer == 0 ? 1 : std::min(N, 16);
-  /// Rows of fewer elements are fetched far ahead. Processors fetch the lines of longer ones by
-  /// themselves, but a single pass still gains by asking for the next ones.
+  /// Rows of fewer elements are fetched far ahead, unless they have few vectors. Processors fetch
+  /// the lines of longer ones by themselves, but a single pass still gains by asking for the next.
   static constexpr std::int64_t fetched_length = 400;
   /// Threads may share the chunks of a row, of so few rows, if there is one pass.
   static constexpr bool has_chunks = M::passes == 1;

@@ -30,7 +30,7 @@ struct ThreadOrder {
 #ifdef TYPEFLOW_THREAD_SANITIZER
   ThreadOrder() {}  // without writing to `distance`
   mutable std::atomic<int> parts{0};
-  char distance[1 << 16];
+  char distance[1 << 18];  // frames of products have up to 210 KB
   void begin() const { parts.store(1, std::memory_order_release); }
   void enter() const { (void)parts.load(std::memory_order_acquire); }
   void leave() const { parts.fetch_add(1, std::memory_order_release); }

@@ -107,6 +107,31 @@ struct TwoGpus {
   const bool exist = test::CudaOnHost::has_devices(2);
 };
 
+/// Parts of tensors, also in a loop.
+constexpr void parts(tf::Graph& g) {
+  auto x = placeholder<float, tf::batch, 20>(g, "x");
+  const auto in_scope = [&](tf::Label name, const auto& f) {
+    const tf::NameScope scope(g, name);
+    return f();
+  };
+  auto a = in_scope("a", [&] { return tanh(x * 2.0f); });
+  auto b = in_scope("b", [&] { return softmax(x); });
+  concat<1>(a, b, x).named("columns");
+  pad<0, 0, 3, 2>(in_scope("c", [&] { return exp(x); })).named("padded");
+  auto d = in_scope("d", [&] { return sin(x); });
+  auto e = in_scope("e", [&] { return cos(x) - x; });
+  concat<0>(d, e, x).named("rows");
+  tf::fori_loop(
+      0, 5,
+      [&](auto, auto state) {
+        auto u =
+            in_scope("u", [&] { return tanh(slice<tf::whole, tf::range(0, 10)>(state) + 0.25f); });
+        return concat<1>(slice<tf::whole, tf::range(10, 20)>(state) * 0.5f, u);
+      },
+      x)
+      .named("loop");
+}
+
 }  // namespace
 
 TEST_CASE("branches and loops over two GPUs and the processor agree with the processor") {
@@ -357,3 +382,46 @@ TEST_CASE("on two GPUs, too, a call of CUDA's that fails is an error, and the ne
 }
 
 #endif
+
+TEST_CASE("parts that run on another GPU than their tensors have the same values") {
+  test::CudaOnHost::get().devices = 1;
+  tf::Variables of_one;
+  tf::Session<parts, tf::training, test::CudaTargetOnHost> one(of_one, {.seed = 4});
+  test::CudaOnHost::get().devices = 2;
+  int detached = 0;
+  for (int places = 0; places < 64; places += 9) {
+    CAPTURE(places);
+    std::vector<tf::Pin> pins;
+    int bits = places;
+    for (const char* scope : {"a", "b", "c", "d", "e", "u"}) {
+      pins.push_back({scope, "/gpu:" + std::to_string(bits & 1)});
+      bits >>= 1;
+    }
+    for (const char* whole : {"columns", "padded", "rows"}) {
+      pins.push_back({whole, "/gpu:" + std::to_string(places % 2)});
+    }
+    const tf::Placement placement({.pins = pins});
+    tf::Variables of_two;
+    tf::Session<parts, tf::training, test::CudaTargetOnHost> two(
+        of_two, {.seed = 4, .placement = &placement});
+    for (const std::size_t rows : {5u, 5u, 1u, 0u, 9u, 9u, 5u}) {  // repeated ones as graphs
+      CAPTURE(rows);
+      std::vector<float> x(20 * rows);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(3 * i + 1));
+      const auto run = [&](auto& session) {
+        return session.template run<"columns", "padded", "rows", "loop">(tf::feed<"x">(x));
+      };
+      const auto meant = run(one);
+      const auto got = run(two);
+      CHECK(std::get<0>(meant) == std::get<0>(got));
+      CHECK(std::get<1>(meant) == std::get<1>(got));
+      CHECK(std::get<2>(meant) == std::get<2>(got));
+      CHECK(std::get<3>(meant) == std::get<3>(got));
+    }
+    two.with_plan<"columns", "padded", "rows", "loop">(
+        [&](const auto&, const auto&, const auto& plan) {
+          for (const auto& launch : plan.launches) detached += launch.extents != tf::none;
+        });
+  }
+  CHECK(detached >= 8);
+}

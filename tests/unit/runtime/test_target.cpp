@@ -485,6 +485,35 @@ TEST_CASE("sessions for two instruction sets in one program") {
   CHECK(std::get<2>(a).size() == 16);
 }
 
+namespace {
+
+/// Places in short rows of narrow elements, which registers of 64 bytes have loops for.
+constexpr void places(tf::Graph& g) {
+  auto x = tf::placeholder<std::int8_t, tf::batch, 3>(g, "x");
+  tf::argmax<1>(x).named("largest");
+  tf::argmin<1>(tf::cast<tf::bfloat16>(x)).named("smallest");
+}
+
+}  // namespace
+
+TEST_CASE("a session for a narrower instruction set finds places of bytes") {
+#if defined(__SSE2__)
+  using Narrow = tf::CpuTarget<xsimd::sse2>;
+#else
+  using Narrow = tf::CpuTarget<>;
+#endif
+  tf::Variables variables;
+  tf::Session<places, tf::inference, Narrow> narrow(variables);
+  std::vector<std::int8_t> x(3 * 150);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::int8_t>(i * i % 7);
+  const auto [largest, smallest] = narrow.run<"largest", "smallest">(tf::feed<"x">(x));
+  for (std::size_t row = 0; row < 150; ++row) {
+    const auto first = x.begin() + static_cast<std::ptrdiff_t>(3 * row);
+    CHECK(largest(row) == std::max_element(first, first + 3) - first);
+    CHECK(smallest(row) == std::min_element(first, first + 3) - first);
+  }
+}
+
 TEST_CASE("a target says which devices it has") {
   constexpr auto model_on_gpu = in_part_on_a_gpu<false>;
   tf::Variables variables;

@@ -123,7 +123,7 @@ struct PiecewiseErf {
 
 /// e^(a^2 / 2) erfc(a / sqrt(2)) of floats from 0 to below 15, in the same way: p(a - m), with a p
 /// for each of 16 intervals, four for each power of two of a + 1. For each m the function is
-/// nearly a float. The largest error is 8e-9.
+/// nearly a float. The polynomials' largest error is 8e-9, that of the result 6.3e-8.
 struct PiecewiseTail {
   static constexpr int degree = 6;
   /// The intervals' coefficients, the highest powers' first. Those of a below 1 come last: the
