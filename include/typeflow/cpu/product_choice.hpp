@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "typeflow/cpu/deep_products.hpp"
 #include "typeflow/cpu/product_loops.hpp"
@@ -13,10 +14,14 @@
 #include "typeflow/cpu/vector_products.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
 
+#ifdef __AVX512F__
+#include "typeflow/cpu/few_columns.hpp"
+#endif
+
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-/// `Loops` has bits of ops::MatMul: loops that the extents exclude. `Several`: whether there may be
-/// more matrices than one.
+/// `Loops` has bits of ops::MatMul: loops that the extents exclude, and few columns. `Several`:
+/// whether there may be more matrices than one.
 template <class T, class A, class Kernel, unsigned Loops, bool Several>
 struct ProductChoice {
   static constexpr bool may_be_deep = (Loops & ops::MatMul::never_deep) == 0;
@@ -25,6 +30,9 @@ struct ProductChoice {
   using Small = SmallProducts<T, A, Kernel>;
   using OfVector = VectorProduct<T, A, Kernel>;
   using Tiles = ProductLoops<T, A, Kernel>;
+#ifdef __AVX512F__
+  using Few = FewColumns<T, A, static_cast<int>(Loops / ops::MatMul::few_columns), Kernel>;
+#endif
 
   TYPEFLOW_COLD static std::int64_t workspace(const Kernel& kernel, const std::int64_t* extents) {
     std::int64_t bytes = 0;
@@ -48,6 +56,11 @@ struct ProductChoice {
     if constexpr (may_be_vector) {
       if (OfVector::fits(kernel, call.extents)) return OfVector::run(call, kernel);
     }
+#ifdef __AVX512F__
+    if constexpr (Few::possible && std::is_same_v<Kernel, ProductKernel<T>>) {
+      if (Few::fits(call.extents)) return Few::run(call, kernel);
+    }
+#endif
     if constexpr (Several) {
       if (Small::fits(kernel, call.extents)) return Small::run(call, kernel);
     }

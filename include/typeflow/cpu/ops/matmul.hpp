@@ -105,8 +105,7 @@ struct contraction_of<ops::MatMul> {
   }
   template <class E>
   using Loops = ProductChoice<typename E::T, typename E::Arch, decltype(kernel_of<E>(nullptr)),
-                              E::variant&(ops::MatMul::never_deep | ops::MatMul::never_vector),
-                              (E::outer > 0)>;
+                              E::variant & ~(ops::MatMul::never_deep - 1u), (E::outer > 0)>;
   /// Whether the processor multiplies pairs of the operands' elements.
   template <class E>
   static constexpr bool has_pairs = (E::variant & ops::MatMul::of_bfloat16) != 0 &&

@@ -136,6 +136,8 @@ struct MatMul : contraction {
   static constexpr unsigned never_vector = 16;   ///< one row or one column
   static constexpr std::int64_t deep_side = 16;  ///< the most rows, and columns, of few results
   static constexpr std::int64_t least_deep = 4096;
+  /// Such a product with 2 to 15 known columns, whose a alone is transposed, has loops for as many.
+  static constexpr unsigned few_columns = 32;  ///< times the columns
 
   constexpr bool a() const { return (transposed & 1u) != 0; }
   constexpr bool b() const { return (transposed & 2u) != 0; }
@@ -177,10 +179,14 @@ struct MatMul : contraction {
   /// operands are read.
   static constexpr Contraction describe(MatMul op, const Type& a, const Type& b, const Type& y) {
     Contraction product;
-    product.depth.multiply(a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
+    const Extent columns = y.dims.extent[y.dims.rank - 1];
+    const Extent depth = a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)];
+    product.depth.multiply(depth);
     product.variant = op.transposed;
-    product.loops = excluded_loops(y.dims.extent[y.dims.rank - 2], y.dims.extent[y.dims.rank - 1],
-                                   a.dims.extent[a.dims.rank - (op.a() ? 2 : 1)]);
+    product.loops = excluded_loops(y.dims.extent[y.dims.rank - 2], columns, depth);
+    if (op.a() && !op.b() && columns > 1 && columns < deep_side) {
+      product.loops |= few_columns * static_cast<unsigned>(columns);
+    }
     const int outside = y.dims.rank - 2;
     const auto along = [&](const Dims& x) {
       unsigned axes = 0;
