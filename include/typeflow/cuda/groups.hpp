@@ -80,14 +80,21 @@ TYPEFLOW_DEVICE void merge_warp(typename M::States& states) {
   });
 }
 
+/// Copies the states of the folds of pass P. The whole tuple has empty members, too, whose bytes
+/// nvcc keeps in local memory.
+template <class M, int P>
+TYPEFLOW_DEVICE void copy_states(typename M::States& to, const typename M::States& from) {
+  each_fold<M, P>([&](auto i) { get<decltype(i)::value>(to) = get<decltype(i)::value>(from); });
+}
+
 /// Merges the states of a block of `Warps` full warps; all its threads get the result. `shared` has
 /// room for the states of each warp. All threads of the block call it.
 template <class M, int P, int Warps>
 TYPEFLOW_DEVICE void merge_block(typename M::States& states, typename M::States* shared) {
   merge_warp<M, P>(states);
-  if (threadIdx.x % warp_size == 0) shared[threadIdx.x / warp_size] = states;
+  if (threadIdx.x % warp_size == 0) copy_states<M, P>(shared[threadIdx.x / warp_size], states);
   __syncthreads();
-  states = shared[0];
+  copy_states<M, P>(states, shared[0]);
   for (int w = 1; w < Warps; ++w) merge<M, P>(states, shared[w]);
   __syncthreads();  // nobody writes into `shared` again while others read
 }

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <type_traits>
 
 #include "typeflow/core/half.hpp"
 #include "typeflow/cuda/maps.hpp"
@@ -106,6 +107,9 @@ struct FourElements<T> {
 ///   Line line(part, number) const;       `part` is the operand's matrix, or the group
 ///   Line neighbour(Line, int j, part, number) const;   j lines after line `number`, if
 ///                                                      neighbours are lines
+///   const Element* lines_after(const Element*, int n) const;   optional, if neighbours are steps:
+///       the same step, n lines after. Without it all of the tile's lines are kept in shared
+///       memory, so Line has a trivial constructor
 ///   Step step_at(k) const;
 ///   const Element* at(Line, Step) const; null if the element is padding
 ///
@@ -131,8 +135,14 @@ class ChunkLoader {
     const std::int64_t number = first + line();
     const std::int64_t left = source.lines - number;
     if (left > 0) inside_ = left < 4 ? static_cast<int>(left) : 4;
-    TYPEFLOW_UNROLL
-    for (int n = 0; n < kept; ++n) line_[n] = source.line(part, n < inside_ ? number + n : 0);
+    if constexpr (in_table) {
+      for (int n = static_cast<int>(threadIdx.x); n < Lines; n += warp_size * Tile::warps) {
+        table()[n] = source.line(part, first + n < source.lines ? first + n : 0);
+      }
+      __syncthreads();
+    } else {
+      line_ = source.line(part, inside_ > 0 ? number : 0);
+    }
   }
   /// Loads a part of the panel from step k of `place` on into registers. Steps and lines beyond the
   /// last are 0. `part` and `first` are those of the constructor. `InPackets` is what the source
@@ -142,7 +152,7 @@ class ChunkLoader {
                             const ProductPlace& place, int k) {
     const int i = number / 4;
     if (!exists(i)) return;
-    const int at = k + 16 * along(i) + Tile::lane() % 4 * 4;
+    const int at = k + 16 * along(i) + thread() % 4 * 4;
     if constexpr (InPackets) {
       if (along_depth && number % 4 == 0) step_ = source.step_at(place.begin + at);
       load_packets(source, place, at, number % 4, loaded_[i][number % 4]);
@@ -171,9 +181,9 @@ class ChunkLoader {
       if (step >= place.steps || inside_ <= (along_depth ? n : q * packet)) continue;
       const Element* from = nullptr;
       if constexpr (along_depth) {
-        from = source.at(line_[n], step_);
+        from = at_line(source, n, step_);
       } else {
-        from = source.at(line_[0], source.step_at(place.begin + step));
+        from = source.at(line_, source.step_at(place.begin + step));
       }
       if (is_there(true, from)) to.load_packet(q, from + q * packet);
     }
@@ -182,35 +192,54 @@ class ChunkLoader {
                                      [[maybe_unused]] std::int64_t first, const ProductPlace& place,
                                      int at, Four (&to)[4]) const {
     TYPEFLOW_UNROLL
-    for (int n = 0; n < 4; ++n) {
+    for (int s = 0; s < 4; ++s) {
+      const int step = at + s;
+      const auto its_step = source.step_at(place.begin + step);
       TYPEFLOW_UNROLL
-      for (int j = 0; j < 4; ++j) {
-        const int line = along_depth ? n : j;
-        const int step = at + (along_depth ? j : n);
-        const auto its_step = source.step_at(place.begin + step);
+      for (int n = 0; n < 4; ++n) {
         const Element* from = nullptr;
         if constexpr (along_depth) {
-          from = source.at(line_[n], its_step);
+          from = at_line(source, n, its_step);
         } else {
-          from = source.at(source.neighbour(line_[0], j, part, first + this->line()), its_step);
+          from = source.at(source.neighbour(line_, n, part, first + line()), its_step);
         }
-        to[n].load(j, is_there(step < place.steps && line < inside_, from), from);
+        const bool exists = is_there(step < place.steps && n < inside_, from);
+        to[along_depth ? n : s].load(along_depth ? s : n, exists, from);
       }
+    }
+  }
+  /// The element of the thread's line n at a step.
+  TYPEFLOW_DEVICE const Element* at_line(const Source& source, int n,
+                                         const typename Source::Step& step) const {
+    if constexpr (in_table) {
+      return source.at(table()[line() + n], step);
+    } else {
+      return source.lines_after(source.at(line_, step), n);
     }
   }
   /// Whether there is an element, without a branch.
   TYPEFLOW_DEVICE static bool is_there(bool exists, const Element* from) {
     return exists & (!Source::has_padding || from != nullptr);
   }
-  TYPEFLOW_DEVICE static int chunk() { return Tile::warp() % chunks; }
+  /// The thread's number. What follows from it is computed for each panel, instead of kept.
+  TYPEFLOW_DEVICE static int thread() { return computed_again(static_cast<int>(threadIdx.x)); }
+  TYPEFLOW_DEVICE static int chunk() { return thread() / warp_size % chunks; }
   /// The number of the thread's chunk i along the depth.
-  TYPEFLOW_DEVICE static int along(int i) { return Tile::warp() / chunks + i * together; }
+  TYPEFLOW_DEVICE static int along(int i) { return thread() / warp_size / chunks + i * together; }
   TYPEFLOW_DEVICE static bool exists(int i) { return count * together == all || along(i) < all; }
   /// The thread's first line.
-  TYPEFLOW_DEVICE static int line() { return 32 * chunk() + Tile::lane() / 4 * 4; }
+  TYPEFLOW_DEVICE static int line() { return 32 * chunk() + thread() % warp_size / 4 * 4; }
 
-  static constexpr int kept = along_depth ? 4 : 1;
-  typename Source::Line line_[kept];
+  /// Whether the lines of the tile are in shared memory. A thread reads four, and pixels of four
+  /// lines are 20 registers, which tiles lack.
+  static constexpr bool in_table =
+      along_depth && !requires(const Source& s, const Element* from) { s.lines_after(from, 1); };
+  struct Nothing {};
+  TYPEFLOW_DEVICE static typename Source::Line* table() {
+    __shared__ typename Source::Line lines[Lines];
+    return lines;
+  }
+  std::conditional_t<in_table, Nothing, typename Source::Line> line_;  ///< the thread's first one
   typename Source::Step step_;  ///< the first one of the chunk that is loaded, along the depth
   int inside_ = 0;              ///< how many of the thread's four lines exist
   Four loaded_[count][4];
@@ -253,6 +282,11 @@ struct MatrixSource {
   }
   TYPEFLOW_DEVICE Line neighbour(Line line, int j, std::int64_t, std::int64_t) const {
     return line + j;
+  }
+  TYPEFLOW_DEVICE const T* lines_after(const T* from, int n) const
+    requires AlongDepth
+  {
+    return from + n * pitch;
   }
   TYPEFLOW_DEVICE Step step_at(std::int64_t k) const { return AlongDepth ? k : k * pitch; }
   TYPEFLOW_DEVICE const T* at(Line line, Step step) const { return line + step; }

@@ -41,6 +41,15 @@ inline constexpr int warp_size = 32;
 /// The mask of a warp's functions: all of its threads take part.
 inline constexpr unsigned whole_warp = 0xffffffffu;
 
+/// x, which the compiler must not keep from an earlier turn of a loop, nor what follows from it:
+/// where registers are scarce, a few integer operations cost less than a spilled result.
+TYPEFLOW_DEVICE int computed_again(int x) {
+#if defined(__CUDACC__)
+  asm volatile("" : "+r"(x));
+#endif
+  return x;
+}
+
 /// The shared memory whose size the launch has given (launch_with_memory), aligned for any element.
 TYPEFLOW_DEVICE std::byte* launched_memory() {
 #if defined(__CUDACC__)

@@ -62,14 +62,17 @@ struct ProductTile {
   /// Stores step `number` of the thread's elements x(line, step) of a chunk.
   template <int Lines, bool, class X>
   TYPEFLOW_DEVICE static void store(T* panel, int chunk, int along, int number, const X& x) {
-    T* const to = panel + (16 * along + lane() % 4 * 4 + number) * Lines;
+    // Computed for each panel: kept from panel to panel, the places would take more registers than
+    // big tiles leave.
+    const int thread = computed_again(lane());
+    T* const to = panel + (16 * along + thread % 4 * 4 + number) * Lines;
     TYPEFLOW_UNROLL
     for (int q = 0; q < 4 / packet; ++q) {
       P p;
       TYPEFLOW_UNROLL
       for (int n = 0; n < packet; ++n) p.element[n] = widened<T>(x(q * packet + n, number));
-      const int at = (8 * chunk + lane() / 4) * (4 / packet) + q;
-      *reinterpret_cast<P*>(to + (at ^ 2 * (lane() % 4)) * packet) = p;
+      const int at = (8 * chunk + thread / 4) * (4 / packet) + q;
+      *reinterpret_cast<P*>(to + (at ^ 2 * (thread % 4)) * packet) = p;
     }
   }
 

@@ -112,7 +112,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
     elements<0, threads, false>(a, coordinate, row, r, states, begin_of(a, number, chunks),
                                 begin_of(a, number + 1, chunks), nullptr);
     merge_block<M, 0, threads / warp_size>(states, shared);
-    if (threadIdx.x == 0) *out = states;
+    if (threadIdx.x == 0) copy_states<M, 0>(*out, states);
   }
 
   TYPEFLOW_DEVICE static void merge_chunks(const Arguments& a, std::int64_t row,

@@ -202,6 +202,7 @@ struct TapColumns {
   TYPEFLOW_DEVICE Line line(std::int64_t group, std::int64_t number) const {
     return data + group * of_group.divisor + number * filters;
   }
+  TYPEFLOW_DEVICE const T* lines_after(const T* from, int n) const { return from + n * filters; }
   TYPEFLOW_DEVICE Step step_at(std::int64_t k) const {
     auto number = static_cast<std::uint32_t>(k);
     const std::int32_t filter = of_group.take_remainder(number);
