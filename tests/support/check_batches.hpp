@@ -61,7 +61,7 @@ std::vector<T> computed(std::vector<T> x, const F& f) {
 /// neighbours; of many in [0, high].
 template <class T>
 std::vector<T> arguments(T high) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  using Pattern = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   constexpr int mantissa = std::numeric_limits<T>::digits - 1;
   std::mt19937_64 random(1);
   std::vector<T> x;
@@ -69,10 +69,10 @@ std::vector<T> arguments(T high) {
     x.push_back(e);
     x.push_back(-e);
   };
-  for (Bits exponent = 0; exponent < Bits{2} * std::numeric_limits<T>::max_exponent - 1;
+  for (Pattern exponent = 0; exponent < Pattern{2} * std::numeric_limits<T>::max_exponent - 1;
        ++exponent) {
     for (int i = 0; i < (sizeof(T) == 4 ? 40 : 6); ++i) {
-      const Bits digits = static_cast<Bits>(random()) & ((Bits{1} << mantissa) - 1);
+      const Pattern digits = static_cast<Pattern>(random()) & ((Pattern{1} << mantissa) - 1);
       add(std::bit_cast<T>(exponent << mantissa | digits));
     }
     add(std::bit_cast<T>(exponent << mantissa));

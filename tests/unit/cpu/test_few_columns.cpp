@@ -36,9 +36,10 @@ T multiply_add(T a, T b, T c) {
 /// Equal bits, or both NaN.
 template <class Y, class T>
 bool equal(const Y& y, const std::vector<T>& expected) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  using Pattern = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   return std::equal(y.begin(), y.end(), expected.begin(), expected.end(), [](T p, T q) {
-    return std::bit_cast<Bits>(p) == std::bit_cast<Bits>(q) || (std::isnan(p) && std::isnan(q));
+    return std::bit_cast<Pattern>(p) == std::bit_cast<Pattern>(q) ||
+           (std::isnan(p) && std::isnan(q));
   });
 }
 
