@@ -45,15 +45,17 @@ class SmallFolds : RowOperands<Outer, L, M> {
   }
 
  private:
-  /// Whether loops for a constant number of elements are worth their code. Loading and folding such
-  /// rows takes few instructions, so others count.
-  static constexpr bool is_simple = [] {
-    if (!permutes_columns || M::inputs != 1 || M::items > 2 || M::passes != 1) return false;
+  static constexpr bool stores_rows = [] {
     for (int s = 0; s < M::stores; ++s) {
       if (!M::store_specs[s].is_row) return false;
     }
-    return Rows::place_of(M::input_specs[0]) == RowsPlace::matrix;
+    return true;
   }();
+  /// Whether loops for a constant number of elements are worth their code. Loading and folding such
+  /// rows takes few instructions, so others count.
+  static constexpr bool is_simple = permutes_columns && M::inputs == 1 && M::items <= 2 &&
+                                    M::passes == 1 && stores_rows &&
+                                    Rows::place_of(M::input_specs[0]) == RowsPlace::matrix;
 
   /// With Length, rows of so many elements.
   template <int Length>
