@@ -106,14 +106,14 @@ struct ColumnsOfRows {
         _mm512_store_si512(to + 64 * out, permuted(a, places.v[2].v[0], b));
         _mm512_store_si512(to + 64 * (out + 1), permuted(a, places.v[3].v[0], b));
       }
-      return;
-    }
-    for (int out = 0; out < registers; ++out) {
-      __m512i x = in[0];
-      for (int step = 0; step < steps; ++step) {
-        x = permuted(x, places.v[out].v[step], in[registers == 1 ? 0 : step + 1]);
+    } else {
+      for (int out = 0; out < registers; ++out) {
+        __m512i x = in[0];
+        for (int step = 0; step < steps; ++step) {
+          x = permuted(x, places.v[out].v[step], in[registers == 1 ? 0 : step + 1]);
+        }
+        _mm512_store_si512(to + 64 * out, x);
       }
-      _mm512_store_si512(to + 64 * out, x);
     }
   }
 };
