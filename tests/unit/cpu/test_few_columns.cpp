@@ -19,19 +19,11 @@
 
 #include "typeflow/typeflow.hpp"
 
+#include "support/multiply_add.hpp"
+
 namespace {
 
 namespace tf = typeflow;
-
-/// a * b + c, as the vectors compute it.
-template <class T>
-T multiply_add(T a, T b, T c) {
-#if defined(__FMA__)
-  return std::fma(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
 
 /// Equal bits, or both NaN.
 template <class Y, class T>
@@ -70,7 +62,7 @@ std::vector<T> chains(const T* a, std::size_t pitch, const T* b, std::size_t row
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < columns; ++j) {
         T& sum = y[i * columns + j];
-        sum = multiply_add(a[k * pitch + i], b[k * columns + j], sum);
+        sum = test::multiply_add(a[k * pitch + i], b[k * columns + j], sum);
       }
     }
   }

@@ -14,6 +14,8 @@
 
 #include "typeflow/typeflow.hpp"
 
+#include "support/multiply_add.hpp"
+
 namespace {
 
 namespace tf = typeflow;
@@ -29,16 +31,6 @@ constexpr void products(tf::Graph& g) {
   tf::matmul<tf::transpose_both>(at, bt).named("tt");
   abs(matmul(a, b) + bias).named("nn_epilogue");
   abs(tf::matmul<tf::transpose_both>(at, bt) + bias).named("tt_epilogue");
-}
-
-/// a * b + c, as the vectors compute it.
-template <class T>
-T multiply_add(T a, T b, T c) {
-#if defined(__FMA__)
-  return std::fma(a, b, c);
-#else
-  return a * b + c;
-#endif
 }
 
 /// Equal numbers, or both NaN.
@@ -82,7 +74,7 @@ void check() {
           const T right = b[(n * depth + k) * columns + j];
           at[(n * depth + k) * rows + i] = left;
           bt[(n * columns + j) * depth + k] = right;
-          sum = multiply_add(left, right, sum);
+          sum = test::multiply_add(left, right, sum);
         }
         product.push_back(sum);
         after.push_back(std::abs(sum + bias[j]));

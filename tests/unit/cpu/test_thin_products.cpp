@@ -14,6 +14,8 @@
 
 #include "typeflow/typeflow.hpp"
 
+#include "support/multiply_add.hpp"
+
 namespace {
 
 namespace tf = typeflow;
@@ -27,16 +29,6 @@ constexpr void products(tf::Graph& g) {
   matmul(a, b).named("nn");
   tf::matmul<tf::transpose_a>(at, b).named("tn");
   relu(matmul(a, b) + bias).named("nn_epilogue");
-}
-
-/// a * b + c, as the vectors compute it.
-template <class T>
-T multiply_add(T a, T b, T c) {
-#if defined(__FMA__)
-  return std::fma(a, b, c);
-#else
-  return a * b + c;
-#endif
 }
 
 template <class Y, class T>
@@ -67,7 +59,7 @@ void check() {
         at[k * rows + i] = left;
         for (std::size_t j = 0; j < columns; ++j) {
           T& sum = product[i * columns + j];
-          sum = multiply_add(left, b[k * columns + j], sum);
+          sum = test::multiply_add(left, b[k * columns + j], sum);
         }
       }
     }

@@ -16,6 +16,8 @@
 
 #include "typeflow/typeflow.hpp"
 
+#include "support/multiply_add.hpp"
+
 namespace {
 
 namespace tf = typeflow;
@@ -45,16 +47,6 @@ struct Size {
 };
 /// Whether the sums are of lanes and parts of the depth (cpu/deep_products.hpp).
 constexpr bool is_deep(Size s) { return s.m <= 16 && s.n <= 16 && s.m * s.n <= 128 && s.k >= 4096; }
-
-/// a * b + c, as the vectors compute it.
-template <class T>
-T multiply_add(T a, T b, T c) {
-#if defined(__FMA__)
-  return std::fma(a, b, c);
-#else
-  return a * b + c;
-#endif
-}
 
 /// With `wild`, also an infinity and a NaN.
 template <class T>
@@ -98,7 +90,7 @@ std::vector<T> multiplied(Size s, const std::vector<T>& a, const std::vector<T>&
       for (std::size_t k = 0; k < s.k; ++k) {
         const T left = a[i * s.k + k];
         const T right = b[k * s.n + j];
-        chain = multiply_add(left, right, chain);
+        chain = test::multiply_add(left, right, chain);
         sum += double(left) * double(right);
         size += std::abs(double(left) * double(right));
       }

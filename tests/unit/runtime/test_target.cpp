@@ -463,12 +463,18 @@ TEST_CASE("a target has a kernel of its own for an operation") {
   CHECK(loss == session.run<"loss">(tf::feed<"x">(inputs())));
 }
 
-TEST_CASE("sessions for two instruction sets in one program") {
+namespace {
+
+/// Registers that are narrower than the build's.
 #if defined(__SSE2__)
-  using Narrow = tf::CpuTarget<xsimd::sse2>;
+using Narrow = tf::CpuTarget<xsimd::sse2>;
 #else
-  using Narrow = tf::CpuTarget<>;
+using Narrow = tf::CpuTarget<>;
 #endif
+
+}  // namespace
+
+TEST_CASE("sessions for two instruction sets in one program") {
   tf::Variables variables;
   tf::Session<model, tf::inference, Narrow> narrow(variables);
   tf::Session<model, tf::inference> wide(variables);
@@ -497,11 +503,6 @@ constexpr void places(tf::Graph& g) {
 }  // namespace
 
 TEST_CASE("a session for a narrower instruction set finds places of bytes") {
-#if defined(__SSE2__)
-  using Narrow = tf::CpuTarget<xsimd::sse2>;
-#else
-  using Narrow = tf::CpuTarget<>;
-#endif
   tf::Variables variables;
   tf::Session<places, tf::inference, Narrow> narrow(variables);
   std::vector<std::int8_t> x(3 * 150);
