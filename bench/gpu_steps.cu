@@ -3,8 +3,9 @@
 // gpu_steps [CASE]: times of training steps on a GPU, one line each: case, value, unit, "-".
 //
 // A step has feeds from the host, and fetches nothing. NAME is a step whose kernels are a graph,
-// and run at the same time where they can; NAME_chain one whose graph runs them one after another;
-// NAME_launched one that launches each kernel. thousand_steps is the time of a step of 1,000 in a
+// and run at the same time where they can; NAME_pinned the same with feeds in pinned memory;
+// NAME_chain one whose graph runs them one after another; NAME_launched one that launches each
+// kernel. thousand_steps is the time of a step of 1,000 in a
 // while_loop. Feeds of 64 MiB print the rate at which they come to the GPU.
 
 #include <typeflow/control_flow.hpp>
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -124,23 +126,44 @@ class GraphSetting {
   const std::string before_;
 };
 
+/// Tensors in pinned memory while it lives.
+template <class T>
+class Pinned {
+ public:
+  explicit Pinned(std::vector<T>& tensor) : data_(tensor.data()) {
+    check(cudaHostRegister(data_, tensor.size() * sizeof(T), cudaHostRegisterDefault));
+  }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  ~Pinned() { cudaHostUnregister(data_); }
+
+ private:
+  T* const data_;
+};
+
 /// A training step with feeds from the host.
 template <auto Model, class Target = tf::CudaTarget>
-void training_step(const std::string& name, int batch, int inputs = 784) {
+void training_step(const std::string& name, int batch, int inputs = 784, bool is_pinned = false) {
   if (!is_wanted(name)) return;
+  std::vector<float> x(static_cast<std::size_t>(batch) * static_cast<std::size_t>(inputs), 0.5f);
+  std::vector<std::int32_t> label(static_cast<std::size_t>(batch), 3);
+  std::optional<Pinned<float>> pinned_x;
+  std::optional<Pinned<std::int32_t>> pinned_label;
+  if (is_pinned) {
+    pinned_x.emplace(x);
+    pinned_label.emplace(label);
+  }
   tf::Variables variables;
   tf::Session<Model, tf::training, Target> session(variables, {.seed = 1});
-  const std::vector<float> x(static_cast<std::size_t>(batch) * static_cast<std::size_t>(inputs),
-                             0.5f);
-  const std::vector<std::int32_t> label(static_cast<std::size_t>(batch), 3);
   print_time(name.c_str(), seconds_of([&] {
                session.template run<"run">(tf::feed<"x">(x), tf::feed<"label">(label));
              }));
 }
-/// The same with all ways to launch its kernels.
+/// The same in all ways.
 template <auto Model>
 void training_step_all_ways(const std::string& name, int batch, int inputs = 784) {
   training_step<Model>(name, batch, inputs);
+  training_step<Model>(name + "_pinned", batch, inputs, true);
   for (const auto& [setting, suffix] :
        {std::pair("chain", "_chain"), std::pair("0", "_launched")}) {
     const GraphSetting graphs(setting);
@@ -172,9 +195,8 @@ void feeds() {
   };
   std::vector<float> x(count, 0.5f);
   time("feed", x);
-  check(cudaHostRegister(x.data(), count * sizeof(float), cudaHostRegisterDefault));
+  const Pinned pinned(x);
   time("feed_pinned", x);
-  check(cudaHostUnregister(x.data()));
 }
 
 }  // namespace
@@ -188,6 +210,7 @@ int main(int argc, char** argv) {
     training_step_all_ways<lstm>("lstm", 128);
     training_step_all_ways<cifar>("cifar", 128, 1728);
     training_step<cifar, Tf32>("cifar_tf32", 128, 1728);
+    training_step<cifar, Tf32>("cifar_tf32_pinned", 128, 1728, true);
     steps_in_a_loop();
     feeds();
   });

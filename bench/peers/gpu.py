@@ -7,12 +7,13 @@ python gpu.py [FILE]
 
 Prints a line each: case, value, unit; and, if FILE has the lines that ours print, the ratio of its
 time to ours. Above 1 ours is faster. Operations write into tensors that exist where PyTorch can.
-Training steps have feeds from the host, as ours. PyTorch takes them in three ways, of which the
+Training steps have feeds from the host, as ours, in ordinary and in pinned memory. PyTorch takes them in three ways, of which the
 fastest is shown: eager, recorded as a CUDA graph, and by torch.compile. JAX takes them with jit, if
 it is installed and finds the GPU. Convolutions are channels last, and cuDNN chooses their kernels by
 timing. A case that fails says so in a comment.
 """
 
+import functools
 import sys
 import time
 
@@ -158,7 +159,8 @@ def nets():
 
 
 def training_steps(net, shape):
-    """Ways to take a step that is fed from the host, by name."""
+    """Ways to take a step that is fed from the host, by name. Each makes two runs: one with feeds
+    in ordinary memory, one with feeds in pinned memory."""
     net = net.cuda()
     x = torch.full(shape, 0.5, device="cuda")
     if len(shape) == 4:
@@ -168,8 +170,7 @@ def training_steps(net, shape):
     fed = torch.full(shape, 0.5)
     if len(shape) == 4:
         fed = fed.to(memory_format=torch.channels_last)
-    fed = fed.pin_memory()
-    fed_label = torch.full((shape[0],), 3).pin_memory()
+    fed_label = torch.full((shape[0],), 3)
     optimizer = torch.optim.SGD(net.parameters(), lr=RATE, foreach=True)
 
     def step_of(forward):
@@ -180,11 +181,13 @@ def training_steps(net, shape):
         return step
 
     def fed_from_host(step):
-        def run():
-            x.copy_(fed, non_blocking=True)
-            label.copy_(fed_label, non_blocking=True)
-            step()
-        return run
+        def run_with(fed, fed_label):
+            def run():
+                x.copy_(fed, non_blocking=True)
+                label.copy_(fed_label, non_blocking=True)
+                step()
+            return run
+        return run_with(fed, fed_label), run_with(fed.pin_memory(), fed_label.pin_memory())
 
     def recorded(step):
         side = torch.cuda.Stream()
@@ -294,8 +297,11 @@ def main():
         show(case, rate, "TFLOP/s", lambda mine, rate=rate: mine / rate)
     for case, net, shape, tf32 in nets():
         allow_tf32(tf32)
-        took = fastest(case, training_steps(net, shape)) * 1e6
-        show(case, took, "us", lambda mine, took=took: took / mine)
+        ways = [(way, functools.cache(make)) for way, make in training_steps(net, shape)]
+        for i, suffix in enumerate(("", "_pinned")):
+            one = [(way, lambda make=make, i=i: make()[i]) for way, make in ways]
+            took = fastest(case + suffix, one) * 1e6
+            show(case + suffix, took, "us", lambda mine, took=took: took / mine)
     for case, run in feeds():
         rate = (1 << 26) / seconds(run) / 1e9
         show(case, rate, "GB/s", lambda mine, rate=rate: mine / rate)
