@@ -42,15 +42,22 @@ TYPEFLOW_INLINE Vector<float, N> widened(const Vector<std::uint16_t, N>& x) {
     return F::of_bits(resized<std::uint32_t>(x) << 16);
   } else {
 #if defined(__AVX512F__)
-    if constexpr (N == 16) return F::of((typename F::V)_mm512_cvtph_ps((__m256i)x.v));
+    if constexpr (N == 16) {
+      return F::of((typename F::V)_mm512_cvtph_ps((__m256i)x.v));
+    } else
 #endif
 #if defined(__F16C__)
-    if constexpr (N == 8) return F::of((typename F::V)_mm256_cvtph_ps((__m128i)x.v));
-    if constexpr (N == 4) return F::of((typename F::V)_mm_cvtph_ps(in_register(x)));
+        if constexpr (N == 8) {
+      return F::of((typename F::V)_mm256_cvtph_ps((__m128i)x.v));
+    } else if constexpr (N == 4) {
+      return F::of((typename F::V)_mm_cvtph_ps(in_register(x)));
+    } else
 #endif
-    F r;
-    for (int i = 0; i < N; ++i) r.v[i] = static_cast<float>(T::from_bits(x.v[i]));
-    return r;
+    {
+      F r;
+      for (int i = 0; i < N; ++i) r.v[i] = static_cast<float>(T::from_bits(x.v[i]));
+      return r;
+    }
   }
 }
 /// The other way, for floats that hold only values of T.
@@ -70,19 +77,20 @@ TYPEFLOW_INLINE Vector<std::uint16_t, N> narrowed(const Vector<float, N>& x) {
 #if defined(__AVX512F__)
     if constexpr (N == 16) {
       return U::of((typename U::V)_mm512_cvtps_ph((__m512)x.v, _MM_FROUND_TO_NEAREST_INT));
-    }
+    } else
 #endif
 #if defined(__F16C__)
-    if constexpr (N == 8) {
+        if constexpr (N == 8) {
       return U::of((typename U::V)_mm256_cvtps_ph((__m256)x.v, _MM_FROUND_TO_NEAREST_INT));
-    }
-    if constexpr (N == 4) {
+    } else if constexpr (N == 4) {
       return from_register<std::uint16_t, N>(_mm_cvtps_ph((__m128)x.v, _MM_FROUND_TO_NEAREST_INT));
-    }
+    } else
 #endif
-    U r;
-    for (int i = 0; i < N; ++i) r.v[i] = T(static_cast<float>(x.v[i])).bits;
-    return r;
+    {
+      U r;
+      for (int i = 0; i < N; ++i) r.v[i] = T(static_cast<float>(x.v[i])).bits;
+      return r;
+    }
   }
 }
 /// Floats rounded to values of T: to the nearest, ties to even. (AVX512-BF16 has an instruction for
