@@ -16,7 +16,8 @@
 #include "typeflow/cuda/body.hpp"
 #include "typeflow/cuda/launch.hpp"
 #include "typeflow/cuda/maps.hpp"
-#include "typeflow/cuda/product_tile.hpp"
+#include "typeflow/cuda/product_plan.hpp"
+#include "typeflow/cuda/tile_sums.hpp"
 #include "typeflow/ops/contraction.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
@@ -36,71 +37,11 @@ struct contraction_of {
   static constexpr bool is_missing = true;
 };
 
-/// A product's extents; columns and depth are those of one group.
-struct ProductSize {
-  std::int64_t rows;
-  std::int64_t columns;
-  std::int64_t depth;
-  std::int64_t groups;  ///< each has its own columns of the result
-};
-
 /// The base of operands.
 struct ProductOperands {
   ProductSize size;
   /// The result's row for a row of the product.
   constexpr std::int64_t result_row(std::int64_t row) const { return row; }
-};
-
-/// How a result is divided over blocks.
-struct ProductPlan {
-  bool big;            ///< big tiles
-  std::int64_t parts;  ///< parts of the depth
-
-  /// About as many as a GPU has. Each runs 256 x 128 elements at the same time, or four small
-  /// tiles.
-  static constexpr std::int64_t multiprocessors = 128;
-  static constexpr std::int64_t most_parts = 256;
-  static constexpr std::int64_t shortest_part = 128;
-  static constexpr std::int64_t longest_part = std::int64_t{1} << 30;
-
-  template <class Tiles>
-  static constexpr ProductPlan of(const ProductSize& z, std::int64_t matrices) {
-    using Big = typename Tiles::Big;
-    const auto tiles = [&](std::int64_t rows, std::int64_t columns) {
-      return matrices * z.groups * ((z.rows + rows - 1) / rows) *
-             ((z.columns + columns - 1) / columns);
-    };
-    const std::int64_t fewest_parts = z.depth / longest_part + 1;
-    constexpr std::int64_t enough = 2 * multiprocessors * 128 * 128 / (Big::rows * Big::columns);
-    if (Tiles::has_big && z.rows > Big::rows / 2 && z.columns > Big::columns / 2 &&
-        tiles(Big::rows, Big::columns) >= enough) {
-      return {true, fewest_parts};
-    }
-    const std::int64_t wanted = 4 * multiprocessors / std::max<std::int64_t>(1, tiles(64, 64));
-    const std::int64_t possible = std::min(most_parts, z.depth / shortest_part);
-    return {false, std::max(fewest_parts, std::min(wanted, possible))};
-  }
-};
-
-/// The tiles of an element type. Tensor cores multiply floats, if a precision is chosen.
-template <class T, Precision P = Precision::exact>
-struct ProductTiles {
-  static constexpr bool has_big = true;
-  using Small = ProductTile<T, 64, 64, 8, 4, 32, 4>;
-  using Big = ProductTile<T, 128, 128, 16, 8, 16, 2>;
-};
-template <Precision P>
-struct ProductTiles<double, P> {
-  static constexpr bool has_big = false;
-  using Small = ProductTile<double, 64, 64, 8, 4, 16, 2>;
-  using Big = Small;
-};
-template <Precision P>
-  requires(P != Precision::exact)
-struct ProductTiles<float, P> {
-  static constexpr bool has_big = true;
-  using Small = TensorTile<ProductTiles<float>::Small, P, 32, 32, 32, 3>;
-  using Big = TensorTile<ProductTile<float, 256, 128, 16, 8, 16, 1>, P, 64, 64, 32, 1>;
 };
 
 /// The number of a tile, and of the part of its depth.
@@ -120,32 +61,49 @@ __global__ void __launch_bounds__(Chosen::threads, Chosen::blocks)
 #else
   using Tile = typename Chosen::WithoutTensorCores;  // with as many threads
 #endif
+  // Numbers of blocks, and so of tiles, have 31 bits.
   const ProductSize& z = a.operands.size;
-  const std::int64_t across = (z.columns + Tile::columns - 1) / Tile::columns;
-  const std::int64_t down = (z.rows + Tile::rows - 1) / Tile::rows;
-  const std::int64_t parts = a.result.parts;
+  const auto across = static_cast<std::uint32_t>((z.columns + Tile::columns - 1) / Tile::columns);
+  const auto down = static_cast<std::uint32_t>((z.rows + Tile::rows - 1) / Tile::rows);
+  const auto parts = static_cast<std::uint32_t>(a.result.parts);
+  const auto groups = static_cast<std::uint32_t>(z.groups);
   // Blocks that run together have some rows of tiles, so that they read little of b again.
-  constexpr std::int64_t rows_together = 8;
-  const auto task = static_cast<std::int64_t>(blockIdx.x);
-  const std::int64_t tile = task % (down * across);
-  const std::int64_t first = tile / (rows_together * across) * rows_together;
-  const std::int64_t height = down - first < rows_together ? down - first : rows_together;
-  const std::int64_t number = tile - first * across;
-  const std::int64_t rest = task / (down * across);
-  Code::template tile<Tile>(
-      a, {rest / parts / z.groups, rest / parts % z.groups, rest % parts,
-          (first + number % height) * Tile::rows, number / height * Tile::columns});
+  constexpr std::uint32_t rows_together = 8;
+  const std::uint32_t task = blockIdx.x;
+  const std::uint32_t rest = task / (down * across);
+  const std::uint32_t tile = task - rest * (down * across);
+  const std::uint32_t first = tile / (rows_together * across) * rows_together;
+  const std::uint32_t height = down - first < rows_together ? down - first : rows_together;
+  const std::uint32_t number = tile - first * across;
+  const std::uint32_t matrix_and_group = rest / parts;
+  Code::template tile<Tile>(a, {matrix_and_group / groups, matrix_and_group % groups, rest % parts,
+                                std::int64_t{first + number % height} * Tile::rows,
+                                std::int64_t{number / height} * Tile::columns});
 }
 
-/// Adds up the parts of each element.
+/// Adds up the parts of each element: `sharers` threads of a block each sum some parts, and one
+/// adds up theirs.
+inline constexpr int merge_threads = 256;
 template <class Code>
-__global__ void contraction_merge_kernel(typename Code::Result result) {
+__global__ void contraction_merge_kernel(typename Code::Result result, int sharers) {
+  __shared__ typename Code::T sums[merge_threads];
   const std::int64_t elements = result.matrices * result.rows * result.columns;
-  for (auto i = static_cast<std::int64_t>(blockIdx.x) * static_cast<std::int64_t>(blockDim.x) +
-                static_cast<std::int64_t>(threadIdx.x);
-       i < elements;
-       i += static_cast<std::int64_t>(gridDim.x) * static_cast<std::int64_t>(blockDim.x)) {
-    Code::merge(result, elements, i);
+  const int mine = static_cast<int>(threadIdx.x);
+  const int each = merge_threads / sharers;  // elements of a block
+  for (std::int64_t first = std::int64_t{blockIdx.x} * each; first < elements;
+       first += std::int64_t{gridDim.x} * each) {
+    const std::int64_t i = first + mine % each;
+    typename Code::T sum = 0;
+    if (i < elements) sum = Code::sum_of_parts(result, elements, i, mine / each, sharers);
+    if (sharers > 1) {
+      sums[mine] = sum;
+      __syncthreads();
+      for (int n = 1; n < sharers && mine < each; ++n) {
+        sum = multiply_add(sums[mine + n * each], typename Code::T(1), sum);
+      }
+      __syncthreads();
+    }
+    if (mine < each && i < elements) Code::finish(result, i, sum);
   }
 }
 
@@ -185,6 +143,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
   struct Arguments {
     Operands operands;
     Result result;
+    std::int64_t part_steps;  ///< of the depth; the last part may have fewer
   };
 
   template <Precision P>
@@ -204,9 +163,9 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
     Rules::template each_product<A, B, Variant>(
         decode<O>(call.words), call, [&](const Operands& operands) {
           if (plan.big) {
-            launch_tiles<typename Tiles::Big>(call, {operands, result});
+            launch_tiles<typename Tiles::Big>(call, operands, result);
           } else {
-            launch_tiles<typename Tiles::Small>(call, {operands, result});
+            launch_tiles<typename Tiles::Small>(call, operands, result);
           }
         });
     if (plan.parts > 1) launch_merge(call, result);
@@ -225,10 +184,15 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
   }
   /// Adds up the parts of all elements, and computes what follows.
   static void launch_merge(const KernelCall& call, const Result& result) {
-    constexpr int threads = 256;
     const std::int64_t elements = result.matrices * result.rows * result.columns;
+    const int sharers = sharers_of(elements, result.parts);
+    const std::int64_t each = merge_threads / sharers;
     launch(call, &contraction_merge_kernel<Code>,
-           std::min((elements + threads - 1) / threads, most_blocks), threads, result);
+           std::min((elements + each - 1) / each, most_blocks), merge_threads, result, sharers);
+  }
+  /// How many threads share an element: several, if there are many parts of few elements.
+  static constexpr int sharers_of(std::int64_t elements, std::int64_t parts) {
+    return parts >= 16 && elements <= ProductPlan::multiprocessors * merge_threads ? 8 : 1;
   }
   static constexpr std::int64_t matrices_of(const std::int64_t* extents) {
     std::int64_t matrices = 1;
@@ -313,30 +277,35 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
     __syncthreads();
   }
 
-  /// Adds up the parts of an element.
-  TYPEFLOW_DEVICE static void merge(const Result& result, std::int64_t elements,
-                                    std::int64_t index) {
+  /// The sum of an element's parts `begin`, `begin` + `stride`...
+  TYPEFLOW_DEVICE static T sum_of_parts(const Result& result, std::int64_t elements,
+                                        std::int64_t index, std::int64_t begin,
+                                        std::int64_t stride) {
+    if (begin >= result.parts) return T(0);
+    T sum = result.sums[begin * elements + index];
+    constexpr int loads = 8;  // at once
+    for (std::int64_t part = begin + stride; part < result.parts; part += loads * stride) {
+      T of_part[loads];
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < loads; ++j) {
+        const std::int64_t its_part = part + j * stride;
+        if (its_part < result.parts) of_part[j] = result.sums[its_part * elements + index];
+      }
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < loads; ++j) {
+        if (part + j * stride < result.parts) sum = multiply_add(of_part[j], T(1), sum);
+      }
+    }
+    return sum;
+  }
+  /// What follows on an element's sum.
+  TYPEFLOW_DEVICE static void finish(const Result& result, std::int64_t index, T sum) {
     const std::int64_t row = index / result.columns;
     const std::int64_t matrix = row / result.rows;
     std::int64_t coordinate[Outer + 1];
     find_coordinates<Outer>(coordinate, matrix, result.loop.extent);
-    Elements<1> e{
-        {row - matrix * result.rows}, index - row * result.columns, {result.sums[index]}, {true}};
-    constexpr int loads = 8;  // at once
-    for (std::int64_t part = 1; part < result.parts; part += loads) {
-      T of_part[loads];
-      TYPEFLOW_UNROLL
-      for (int j = 0; j < loads; ++j) {
-        if (part + j < result.parts) of_part[j] = result.sums[(part + j) * elements + index];
-      }
-      TYPEFLOW_UNROLL
-      for (int j = 0; j < loads; ++j) {
-        if (part + j < result.parts) {
-          e.product[0] = multiply_add(of_part[j], T(1), e.product[0]);
-        }
-      }
-    }
-    follow(result, coordinate, matrix, e);
+    follow(result, coordinate, matrix,
+           Elements<1>{{row - matrix * result.rows}, index - row * result.columns, {sum}, {true}});
   }
 
  private:
@@ -358,13 +327,16 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
                                                              matrices_of(extents));
   }
   template <class Tile>
-  static void launch_tiles(const KernelCall& call, const Arguments& a) {
-    const ProductSize& z = a.operands.size;
-    const std::int64_t tiles = a.result.matrices * z.groups * a.result.parts *
+  static void launch_tiles(const KernelCall& call, const Operands& operands, const Result& result) {
+    const ProductSize& z = operands.size;
+    const std::int64_t tiles = result.matrices * z.groups * result.parts *
                                ((z.rows + Tile::rows - 1) / Tile::rows) *
                                ((z.columns + Tile::columns - 1) / Tile::columns);
+    // All parts of the depth but the last are equally long.
+    const std::int64_t panels = (z.depth + Tile::depth - 1) / Tile::depth;
+    const std::int64_t part_steps = (panels + result.parts - 1) / result.parts * Tile::depth;
     launch_with_memory(call, &contraction_kernel<Code, Tile>, tiles, Tile::threads,
-                       Tile::memory * std::int64_t{sizeof(T)}, a);
+                       Tile::memory * std::int64_t{sizeof(T)}, {operands, result, part_steps});
   }
 
   template <class Tile>
@@ -372,9 +344,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
     const ProductSize& z = a.operands.size;
     std::int64_t coordinate[Outer + 1];
     find_coordinates<Outer>(coordinate, n.matrix, a.result.loop.extent);
-    // All parts of the depth but the last are equally long.
-    const std::int64_t panels = (z.depth + Tile::depth - 1) / Tile::depth;
-    const std::int64_t length = (panels + a.result.parts - 1) / a.result.parts * Tile::depth;
+    const std::int64_t length = a.part_steps;
     const std::int64_t begin = n.part * length < z.depth ? n.part * length : z.depth;
     const std::int64_t left = z.depth - begin;
     return {operand_part<0>(a.result, coordinate) * z.groups + n.group,

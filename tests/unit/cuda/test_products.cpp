@@ -4,6 +4,9 @@
 
 #include "support/check_cuda.hpp"
 
+#include <typeflow/cuda/mixed_matmul.hpp>
+#include <typeflow/mixed_matmul.hpp>
+
 namespace {
 
 namespace tf = typeflow;
@@ -166,6 +169,32 @@ TEST_CASE("products of many matrices on a GPU repeat operands in place") {
 
 TEST_CASE("blocks on a GPU share a product with a long depth, and add up parts in order") {
   for (const std::int64_t batch : {0, 3}) test::check_cuda<deep>(batch, 1e-5);
+}
+
+/// So long that several threads share an element when its parts are added up.
+constexpr void deeper(tf::Graph& g) {
+  auto a = tf::placeholder<float, tf::batch, 12001>(g, "a");
+  auto b = tf::placeholder<float, 12001, 5>(g, "b");
+  auto bias = tf::placeholder<float, 5>(g, "bias");
+  relu(matmul(a, b) + bias).named("y");
+}
+
+TEST_CASE("threads share an element of many parts") {
+  using Tiles = tf::cuda_kernels::ProductTiles<float>;
+  static_assert(tf::cuda_kernels::ProductPlan::of<Tiles>({3, 5, 12001, 1}, 1).parts >= 16);
+  for (const std::int64_t batch : {3, 33}) test::check_cuda<deeper>(batch, 1e-4);
+}
+
+TEST_CASE("results of few tiles are divided along the depth if that takes less time") {
+  using Tiles = tf::cuda_kernels::ProductTiles<float>;
+  const auto parts = [](std::int64_t rows, std::int64_t columns, std::int64_t depth) {
+    return tf::cuda_kernels::ProductPlan::of<Tiles>({rows, columns, depth, 1}, 1).parts;
+  };
+  CHECK(parts(100, 300, 784) == 1);   // the launch that adds up would take as long
+  CHECK(parts(50, 1024, 3136) == 2);  // 64 tiles
+  CHECK(parts(25, 32, 39200) > 16);   // one tile
+  CHECK(parts(9800, 64, 800) == 1);   // more tiles than a GPU has multiprocessors
+  CHECK(parts(4, 4, 0) == 1);
 }
 
 TEST_CASE("big products on a GPU have big tiles") {
