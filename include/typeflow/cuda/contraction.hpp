@@ -162,10 +162,12 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
     const Result result = result_of(call, plan.parts, static_cast<T*>(call.workspace));
     Rules::template each_product<A, B, Variant>(
         decode<O>(call.words), call, [&](const Operands& operands) {
-          if (plan.big) {
+          if (plan.tile == TileChoice::big) {
             launch_tiles<typename Tiles::Big>(call, operands, result);
-          } else {
+          } else if (plan.tile == TileChoice::small) {
             launch_tiles<typename Tiles::Small>(call, operands, result);
+          } else if constexpr (Tiles::has_few) {
+            launch_tiles<typename Tiles::Few>(call, operands, result);
           }
         });
     if (plan.parts > 1) launch_merge(call, result);
@@ -229,7 +231,7 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
       Tile::stage(sum, g, memory);
       __syncthreads();
       if (has_nan) leave_out_padding<Tile>(a, place, g, memory);
-      constexpr int together = 4;  // elements whose operands are loaded before one is stored
+      constexpr int together = Tile::together;
       constexpr int apart = Tile::threads / Tile::columns;
       static_assert(Tile::staged_rows % (together * apart) == 0);
       TYPEFLOW_ROLLED

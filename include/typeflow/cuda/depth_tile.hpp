@@ -28,6 +28,8 @@ struct DepthTile {
   static constexpr int steps = 16;  ///< of a warp
   static constexpr int depth = warps * steps;
   static constexpr bool divides_depth = true;
+  /// Elements of a thread whose operands in the epilogue are loaded at once.
+  static constexpr int together = 4;
   /// A thread's part of its warp's sums: rows 4 y to 4 y + 3, the same after 16, columns 4 x to
   /// 4 x + 3.
   using Sums = T[8][4];

@@ -68,6 +68,8 @@ struct ProductTile {
   static constexpr int blocks = Blocks;  ///< that a multiprocessor should hold
   static constexpr bool loads_in_between = false;
   static constexpr bool divides_depth = false;
+  /// Elements of a thread whose operands in the epilogue are loaded at once.
+  static constexpr int together = EachRows * EachColumns <= 32 ? 8 : 4;
 
   // A thread's elements are packets, so that it reads the panels by accesses of 16 bytes. A warp
   // reads 4 packets of rows and 8 of columns at a time, where store_step has stored them.

@@ -38,6 +38,8 @@ struct TensorTile {
   static constexpr int blocks = Blocks;
   static constexpr bool loads_in_between = true;
   static constexpr bool divides_depth = false;
+  /// Elements of a thread whose operands in the epilogue are loaded at once.
+  static constexpr int together = 4;
   static_assert(threads == Simt::threads);
 
   static constexpr int down = WarpRows / 16;  ///< products of a warp

@@ -290,7 +290,8 @@ TEST_CASE("blocks share a product on tensor cores with a long depth") {
 TEST_CASE("big tiles on tensor cores") {
   for_all_precisions([]<Precision P>() {
     using Tiles = tf::cuda_kernels::ProductTiles<float, P>;
-    static_assert(tf::cuda_kernels::ProductPlan::of<Tiles>({132, 80, 20, 1}, 128).big);
+    static_assert(tf::cuda_kernels::ProductPlan::of<Tiles>({132, 80, 20, 1}, 128).tile ==
+                  tf::cuda_kernels::TileChoice::big);
     check_batched<P, 132, 20, 80>(128);
     check_batched<P, 5, 9, 20>(3);
   });

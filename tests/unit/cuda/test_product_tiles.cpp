@@ -153,6 +153,7 @@ template <class T, Precision P>
 void check_tiles() {
   using Tiles = kernels::ProductTiles<T, P>;
   check_orders<typename Tiles::Small, P>();
+  if constexpr (Tiles::has_few) check_orders<typename Tiles::Few, P>();
   if constexpr (Tiles::has_big) check_orders<typename Tiles::Big, P>();
 }
 
@@ -183,6 +184,7 @@ TEST_CASE("tiles read 16-bit operands in place, and round none that their cores 
   check_extents<TF32::Small, exact, false, false, Of<tf::bfloat16, tf::float16>>();
   check_extents<Exact::Big, exact, true, false, Of<tf::float16, float>>();
   check_extents<Exact::Small, exact, false, true, Of<float, tf::bfloat16>>();
+  check_extents<Exact::Few, exact, true, false, Of<tf::bfloat16, tf::float16>>();
   // Others are rounded as floats are.
   check_extents<Half::Small, Precision::float16, true, false, Of<tf::bfloat16, float>>();
   check_extents<BFloat16::Small, Precision::bfloat16, true, false, Of<float, tf::float16>>();

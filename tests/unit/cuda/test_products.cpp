@@ -179,29 +179,34 @@ constexpr void deeper(tf::Graph& g) {
   relu(matmul(a, b) + bias).named("y");
 }
 
+using tf::cuda_kernels::TileChoice;
+template <class T>
+constexpr tf::cuda_kernels::ProductPlan plan(std::int64_t rows, std::int64_t columns,
+                                             std::int64_t depth, std::int64_t matrices = 1) {
+  using Tiles = tf::cuda_kernels::ProductTiles<T>;
+  return tf::cuda_kernels::ProductPlan::of<Tiles>({rows, columns, depth, 1}, matrices);
+}
+
 TEST_CASE("threads share an element of many parts") {
-  using Tiles = tf::cuda_kernels::ProductTiles<float>;
-  static_assert(tf::cuda_kernels::ProductPlan::of<Tiles>({3, 5, 12001, 1}, 1).parts >= 16);
+  static_assert(plan<float>(3, 5, 12001).parts >= 16);
   for (const std::int64_t batch : {3, 33}) test::check_cuda<deeper>(batch, 1e-4);
 }
 
 TEST_CASE("results of few tiles are divided along the depth if that takes less time") {
-  using Tiles = tf::cuda_kernels::ProductTiles<float>;
-  const auto parts = [](std::int64_t rows, std::int64_t columns, std::int64_t depth) {
-    return tf::cuda_kernels::ProductPlan::of<Tiles>({rows, columns, depth, 1}, 1).parts;
-  };
-  CHECK(parts(100, 300, 784) == 1);   // the launch that adds up would take as long
-  CHECK(parts(50, 1024, 3136) == 2);  // 64 tiles
-  CHECK(parts(25, 32, 39200) > 16);   // one tile
-  CHECK(parts(9800, 64, 800) == 1);   // more tiles than a GPU has multiprocessors
-  CHECK(parts(4, 4, 0) == 1);
+  CHECK(plan<float>(100, 300, 100).parts == 1);   // the launch that adds up would take longer
+  CHECK(plan<float>(100, 300, 784).parts == 3);   // 40 tiles
+  CHECK(plan<float>(100, 10, 784).parts == 7);    // 4 tiles: all panels at once
+  CHECK(plan<float>(800, 1024, 100).parts == 1);  // more tiles than multiprocessors
+  CHECK(plan<float>(4, 4, 0).parts == 1);
 }
 
 TEST_CASE("big products on a GPU have big tiles") {
-  using cuda_plan = tf::cuda_kernels::ProductPlan;
-  using Tiles = tf::cuda_kernels::ProductTiles<float>;
-  static_assert(cuda_plan::of<Tiles>({68, 80, 20, 1}, 256).big);
-  static_assert(!cuda_plan::of<Tiles>({68, 80, 20, 1}, 255).big);
+  static_assert(plan<float>(68, 80, 20, 256).tile == TileChoice::big);
+  static_assert(plan<float>(68, 80, 20, 255).tile == TileChoice::small);
+  static_assert(plan<float>(68, 80, 20, 60).tile == TileChoice::small);
+  static_assert(plan<float>(68, 80, 20, 5).tile == TileChoice::few);
+  static_assert(plan<double>(68, 80, 20, 5).tile == TileChoice::small);
+  test::check_cuda<big<68, 80, 20>>(60);
   test::check_cuda<big<68, 80, 20>>(256);
   test::check_cuda<big<130, 65, 7>>(128);
 }
