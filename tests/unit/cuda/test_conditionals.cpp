@@ -76,6 +76,22 @@ template <class T>
 void append(std::vector<float>& to, const T& tensor) {
   to.insert(to.end(), tensor.begin(), tensor.end());
 }
+/// A step "train" with that many elements of "xs" is one graph, once it is recorded, with `bodies`
+/// runs of bodies. (A template: nvcc 13 names types in the lambda that it has not declared
+/// otherwise.)
+template <auto M>
+void check_steady_step(std::size_t elements, int bodies) {
+  tf::Variables variables;
+  OnGpu<M> session(variables, {.seed = 7});
+  const auto step = [&] { session.template run<"train">(tf::feed<"xs">(inputs(elements))); };
+  for (int i = 0; i < 20; ++i) step();
+  const CudaCalls calls = calls_of(step);
+  CHECK(calls.graph_launches == 1);
+  CHECK(calls.launches == 0);
+  CHECK(calls.waits == 0);
+  CHECK(calls.out == 0);
+  if (CudaOnHost::counts_bodies) CHECK(calls.bodies == bodies);
+}
 void check_near(const std::vector<float>& got, const std::vector<float>& right) {
   REQUIRE(got.size() == right.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -155,16 +171,7 @@ TEST_CASE("scans, their gradients and random numbers are one graph") {
   };
   check_near(on_gpu<recurrent>(runs), on_cpu<recurrent>(runs));
 
-  tf::Variables variables;
-  OnGpu<recurrent> session(variables, {.seed = 7});
-  const auto step = [&] { session.run<"train">(tf::feed<"xs">(inputs(36))); };
-  for (int i = 0; i < 20; ++i) step();
-  const CudaCalls calls = calls_of(step);
-  CHECK(calls.graph_launches == 1);
-  CHECK(calls.launches == 0);
-  CHECK(calls.waits == 0);
-  CHECK(calls.out == 0);
-  if (CudaOnHost::counts_bodies) CHECK(calls.bodies == 12);
+  check_steady_step<recurrent>(36, 12);
 }
 
 TEST_CASE("loops and branches nest, with any trip counts and arms") {

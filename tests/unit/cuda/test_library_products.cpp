@@ -5,6 +5,9 @@
 
 #include "support/library_on_host.hpp"
 
+#include <typeflow/cuda/mixed_matmul.hpp>
+#include <typeflow/mixed_matmul.hpp>
+
 #include <cmath>
 #include <cstdint>
 #include <string>

@@ -5,6 +5,9 @@
 
 #include "support/check_cuda.hpp"
 
+#include <typeflow/cuda/mixed_matmul.hpp>
+#include <typeflow/mixed_matmul.hpp>
+
 #include <cmath>
 #include <cstdint>
 #include <limits>
