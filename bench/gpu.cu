@@ -200,6 +200,8 @@ int main(int argc, char** argv) {
     compute_bound<product, Bfloat16Libraries>("product_bfloat16_libraries", product_operations,
                                               peak);
     compute_bound<dense_layer, Libraries>("dense_bf16_libraries", dense_operations, peak);
+    using Epilogues = tf::BasicCudaTarget<tf::Precision::exact, tf::CudaLibraryEpilogues>;
+    compute_bound<dense_layer, Epilogues>("dense_bf16_epilogues", dense_operations, peak);
 #endif
     const double convolution_operations = 2.0 * 32 * 56 * 56 * 256 * 256 * 9;
     compute_bound<convolution>("convolution", convolution_operations, peak);

@@ -7,10 +7,10 @@ python gpu.py [FILE]
 
 Prints a line each: case, value, unit; and, if FILE has the lines that ours print, the ratio of its
 time to ours. Above 1 ours is faster. Operations write into tensors that exist where PyTorch can.
-Training steps have feeds from the host, as ours, in ordinary and in pinned memory. PyTorch takes them in three ways, of which the
-fastest is shown: eager, recorded as a CUDA graph, and by torch.compile. JAX takes them with jit, if
-it is installed and finds the GPU. Convolutions are channels last, and cuDNN chooses their kernels by
-timing. A case that fails says so in a comment.
+Training steps have feeds from the host, as ours, in ordinary and in pinned memory. PyTorch takes
+them in three ways, of which the fastest is shown: eager, recorded as a CUDA graph, and by
+torch.compile. JAX takes them with jit, if it is installed and finds the GPU. Convolutions are
+channels last, and cuDNN chooses their kernels by timing. A case that fails says so in a comment.
 """
 
 import functools
@@ -115,7 +115,7 @@ def compute_bound():
     weights = torch.ones_like(wide)
     bias = torch.ones(WIDE, device="cuda", dtype=torch.bfloat16)
     layer_work = 2 * WIDE**3
-    for name in ("dense_bf16", "dense_bf16_libraries"):
+    for name in ("dense_bf16", "dense_bf16_libraries", "dense_bf16_epilogues"):
         yield name, layer_work, [
             lambda: torch.relu_(torch.addmm(bias, wide, weights)),
             torch.compile(lambda: torch.relu(torch.addmm(bias, wide, weights))),

@@ -23,6 +23,7 @@ using LibraryKernels = tf::CudnnLibraries;
 #else
 using LibraryKernels = tf::CudaLibraries;
 #endif
+using EpilogueKernels = tf::CudaLibraryEpilogues;
 
 }  // namespace test
 
@@ -71,6 +72,7 @@ void multiply_plainly(const tf::LibraryProduct& p) {
         }
         auto rounded = static_cast<T>(sum);
         if (p.bias != nullptr) rounded += static_cast<T>(static_cast<const D*>(p.bias)[i]);
+        if (p.relu && !(rounded > 0)) rounded = 0;  // NaN, too
         element_of<D>(p.d, number, i, j) = static_cast<D>(rounded);
       }
     }
@@ -187,6 +189,11 @@ struct PlainLibrary {
 };
 
 using LibraryKernels = tf::LibraryCudaKernels<PlainLibrary>;
+
+struct PlainLibraryWithEpilogues : PlainLibrary {
+  static constexpr bool has_epilogues = true;
+};
+using EpilogueKernels = tf::LibraryCudaKernels<PlainLibraryWithEpilogues>;
 
 }  // namespace test
 

@@ -89,9 +89,11 @@ class CublasLtDevice {
       check_cublas(cublasLtMatmulDescInit(&operation_, compute, type_of(p.results)), describing);
       set(CUBLASLT_MATMUL_DESC_TRANSA, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
       set(CUBLASLT_MATMUL_DESC_TRANSB, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-      if (p.bias != nullptr) {
-        set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+      if (p.bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+      if (p.bias != nullptr || p.relu) {
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE, p.bias == nullptr ? CUBLASLT_EPILOGUE_RELU
+                                           : p.relu          ? CUBLASLT_EPILOGUE_RELU_BIAS
+                                                             : CUBLASLT_EPILOGUE_BIAS);
       }
       place(a_, p.a, p.operands, p.m, p.k, p.matrices);
       place(b_, p.b, p.operands, p.k, p.n, p.matrices);
@@ -139,7 +141,7 @@ class CublasLtDevice {
     cublasLtMatmulAlgo_t algorithm;
   };
   /// All on which the choice of an algorithm depends.
-  using Key = std::array<std::int64_t, 19>;
+  using Key = std::array<std::int64_t, 20>;
   /// The largest power of two that divides an address, up to the 16 bytes that algorithms ask for.
   static std::uint32_t alignment_of(const void* data) {
     const auto address = reinterpret_cast<std::uintptr_t>(data);
@@ -167,6 +169,7 @@ class CublasLtDevice {
                   p.b.apart,
                   p.d.apart,
                   p.bias != nullptr,
+                  p.relu,
                   aligned[0],
                   aligned[1],
                   aligned[2]};
@@ -218,6 +221,11 @@ struct CublasLt {
     return detail::CublasLtDevice::of(stream.device())
         .multiply(product, memory, workspace, stream.get());
   }
+};
+
+/// The same, which also adds biases of 16 bits before it rounds, and computes relu.
+struct CublasLtEpilogues : CublasLt {
+  static constexpr bool has_epilogues = true;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -9,6 +9,9 @@
 // multiply() gives the stream the work, and does nothing else that a CUDA graph could not record
 // the second time. It returns false if the library has no algorithm for the product. Then the
 // kernels of contraction.hpp multiply, as they do for products without elements or depth.
+// With
+//   static constexpr bool has_epilogues = true;
+// the library also adds biases of 16 bits before it rounds, and computes relu.
 
 #include <algorithm>
 #include <cstddef>
@@ -28,7 +31,7 @@ struct LibraryMatrix {
   std::int64_t apart;    ///< elements between matrices; 0: all products have the same one
 };
 
-/// Products d = a b + bias: (m,k) x (k,n) -> (m,n), as many as `matrices`.
+/// Products d = a b + bias, or relu of that: (m,k) x (k,n) -> (m,n), as many as `matrices`.
 struct LibraryProduct {
   std::int64_t m;
   std::int64_t n;
@@ -42,6 +45,7 @@ struct LibraryProduct {
   LibraryMatrix b;   ///< (k,n)
   LibraryMatrix d;   ///< (m,n), not transposed
   const void* bias;  ///< (m,1), added to each column; null: none
+  bool relu;
 };
 
 namespace cuda_kernels {
@@ -165,16 +169,44 @@ inline constexpr bool is_bare_product = [] {
   }
 }();
 
-/// Whether its result is that product, which is rounded to the 16-bit type H.
-template <class M, DType H>
-inline constexpr bool is_rounded_product = [] {
-  if constexpr (size_of(H) == 2 && one_result_of<M, H> && M::items == 1) {
-    constexpr ir::ItemSpec item = M::item_specs[0];
-    return std::is_same_v<typename M::template Item<0>::op, ops::Cast> &&
-           item.arguments[0] == M::body.product() && M::template Out<0>::value == M::first_item;
-  } else {
-    return false;
+/// What follows on a product, as far as a library may compute it: in this order, where it is there.
+struct LibraryEpilogue {
+  bool rounds;    ///< to the 16-bit type of the operands
+  bool has_bias;  ///< the kernel's third operand, along the columns, is added
+  bool has_relu;
+  bool is_whole;  ///< nothing else follows
+};
+/// That of a kernel whose operands have type H. The bias has the result's type.
+template <class M, DType H, unsigned ColumnsBit>
+inline constexpr LibraryEpilogue library_epilogue = [] {
+  LibraryEpilogue e{};
+  if constexpr (M::stores == 1) {
+    constexpr DType result = M::template Out<0>::dtype;
+    int value = M::body.product();
+    const auto take = [&]<int I>(std::integral_constant<int, I>) {
+      using Op = typename M::template Item<I>::op;
+      constexpr ir::ItemSpec item = M::item_specs[I];
+      bool fits = false;
+      if constexpr (std::is_same_v<Op, ops::Cast>) {
+        fits = e.rounds = I == 0 && size_of(H) == 2 && result == H && item.arguments[0] == value;
+      } else if constexpr (std::is_same_v<Op, ops::Add> && M::inputs == 3) {
+        using In = typename M::template Input<2>;
+        const bool adds = item.arguments[0] + item.arguments[1] == 2 + value &&
+                          item.arguments[0] != item.arguments[1];
+        fits = e.has_bias = !e.has_bias && !e.has_relu && adds && !In::is_index &&
+                            In::dtype == result && In::axes == ColumnsBit;
+      } else if constexpr (std::is_same_v<Op, ops::Relu>) {
+        fits = e.has_relu = !e.has_relu && item.arguments[0] == value;
+      }
+      value = M::first_item + I;
+      return fits;
+    };
+    const bool all = [&]<int... I>(std::integer_sequence<int, I...>) {
+      return (... && take(std::integral_constant<int, I>{}));
+    }(std::make_integer_sequence<int, M::items>{});
+    e.is_whole = all && value == M::template Out<0>::value;
   }
+  return e;
 }();
 
 /// The code of a kernel if library L multiplies: our own, except for matrix products. It may have
@@ -242,28 +274,21 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
 
   // What follows on the product.
 
-  static constexpr bool one_result = one_result_of<M, D>;
-  /// The library's result is the kernel's.
-  static constexpr bool is_bare = is_bare_product<M, D>;
-  /// The same, where the library rounds to the type of its operands.
-  static constexpr bool is_rounded = is_rounded_product<M, operand_type>;
-  /// An operand along the columns is added, and nothing else.
-  static constexpr bool adds_bias = [] {
-    if constexpr (one_result && D == DType::float32 && M::items == 1 && M::inputs == 3) {
-      using In = typename M::template Input<2>;
-      constexpr ir::ItemSpec item = M::item_specs[0];
-      return std::is_same_v<typename M::template Item<0>::op, ops::Add> &&
-             M::template Out<0>::value == M::first_item && !In::is_index && In::dtype == D &&
-             In::axes == columns_bit &&
-             item.arguments[0] + item.arguments[1] == 2 + M::body.product() &&
-             item.arguments[0] != item.arguments[1];
-    } else {
-      return false;
+  static constexpr LibraryEpilogue epilogue = library_epilogue<M, operand_type, columns_bit>;
+  /// The library computes all of it. A bias of 16 bits would be added after a rounding, and relu
+  /// has to keep NaN, unless the library's way is wanted.
+  static constexpr bool is_direct_kernel = [] {
+    if (!epilogue.is_whole) return false;
+    if constexpr (requires { requires L::has_epilogues; }) {
+      if (D == DType::float32) return epilogue.rounds || one_result_of<M, D>;
     }
+    if (epilogue.has_relu) return false;
+    if (epilogue.has_bias) return D == DType::float32 && !epilogue.rounds && one_result_of<M, D>;
+    return epilogue.rounds || one_result_of<M, D>;
   }();
   /// Another kernel may have to follow on the library's result.
   static constexpr bool may_have_sums = [] {
-    if constexpr (is_bare || is_rounded || adds_bias) {
+    if constexpr (is_direct_kernel) {
       return M::template Out<0>::is_strided;
     } else {
       return true;
@@ -311,9 +336,9 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
     product.b = {call.operands[0], transposed_a, transposed_a ? rows : depth, 0};
     product.d = {result.sums, false, columns, 0};
     bool is_direct = false;
-    if constexpr (is_bare || is_rounded || adds_bias) {
+    if constexpr (is_direct_kernel) {
       is_direct = out.stride[Outer + 1] == 1 && out.stride[Outer] >= columns;
-      if constexpr (adds_bias) {
+      if constexpr (epilogue.has_bias) {
         const auto& bias = result.loop.in[2];
         is_direct = is_direct && bias.stride[Outer + 1] == 1 && bias.data != out.data &&
                     reinterpret_cast<std::uintptr_t>(bias.data) % 16 == 0;
@@ -321,7 +346,8 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
       }
       if (is_direct) {
         product.d = {out.data, false, out.stride[Outer], 0};
-        if constexpr (is_rounded) product.stored = operand_type;
+        if constexpr (epilogue.rounds) product.stored = operand_type;
+        product.relu = epilogue.has_relu;
       }
     }
 

@@ -19,14 +19,12 @@ namespace {
 namespace tf = typeflow;
 using tf::Precision;
 
-template <Precision P>
-using Target = test::BasicCudaTargetOnHost<P, test::LibraryKernels>;
-
 /// Runs a model twice; both runs have the same bits.
-template <auto Model, Precision P = Precision::exact>
+template <auto Model, Precision P = Precision::exact, class Kernels = test::LibraryKernels>
 test::Outcome run(const tf::HostTensors& feeds) {
-  test::Kernels<Model, tf::training, Target<P>> kernels;
-  test::Kernels<Model, tf::training, Target<P>> others;
+  using Target = test::BasicCudaTargetOnHost<P, Kernels>;
+  test::Kernels<Model, tf::training, Target> kernels;
+  test::Kernels<Model, tf::training, Target> others;
   test::Outcome got = kernels.run(feeds);
   const test::Outcome again = others.run(feeds);
   for (const auto& [name, value] : got) test::check_equal_bits(name, value, again.at(name));
@@ -200,6 +198,72 @@ void check_rounded(std::int64_t batch, double step) {
 #endif
 }
 
+/// What a library may compute itself, if that is wanted: a bias, relu, both.
+template <class H>
+constexpr void layers(tf::Graph& g) {
+  auto a = tf::placeholder<H, tf::batch, 23>(g, "a");
+  auto b = tf::placeholder<H, 23, 50>(g, "b");
+  auto bias = tf::placeholder<H, 50>(g, "bias");
+  (matmul(a, b) + bias).named("biased");
+  relu(bias + matmul(a, -b)).named("layer");
+  relu(matmul(a, b + b)).named("relu");
+  // These are not: another order, another operand, and one more step.
+  (relu(matmul(a, b - bias)) + bias).named("late");
+  (matmul(a, b * 0.5f) + tf::placeholder<H, tf::batch, 1>(g, "scale")).named("rows");
+  tanh(relu(matmul(a, b + bias) + bias)).named("tanh");
+}
+template <class H>
+void check_layers(std::int64_t batch, double step, int wanted) {
+  constexpr auto model = &layers<H>;
+  const tf::HostTensors feeds = feeds_of<model>(batch);
+#if !defined(__CUDACC__)
+  test::PlainLibrary::asked.clear();
+#endif
+  const test::Outcome got = run<model, Precision::exact, test::EpilogueKernels>(feeds);
+  const auto value = [&](const char* name, std::int64_t i) { return feeds.at(name).value(i); };
+  for (std::int64_t i = 0; i < batch * 50; ++i) {
+    const std::int64_t column = i % 50;
+    double sum = 0;
+    double absolute = std::abs(value("bias", column));
+    for (std::int64_t k = 0; k < 23; ++k) {
+      const double product = value("a", i / 50 * 23 + k) * value("b", k * 50 + column);
+      sum += product;
+      absolute += std::abs(product);
+    }
+    const auto check = [&](const char* name, double exact) {
+      INFO(name, " element ", i);
+      // One rounding, and those of the float sums.
+      const double allowed = step / 2 * std::abs(exact) + 25 * 0x1p-23 * absolute;
+      REQUIRE(std::abs(got.at(name).value(i) - exact) <= allowed);
+    };
+    check("biased", sum + value("bias", column));
+    check("layer", std::max(0.0, value("bias", column) - sum));
+    check("relu", 2 * std::max(0.0, sum));
+  }
+#if !defined(__CUDACC__)
+  int with_bias = 0;
+  int with_relu = 0;
+  for (const tf::LibraryProduct& product : test::PlainLibrary::asked) {
+    with_bias += product.bias != nullptr;
+    with_relu += product.relu;
+  }
+  if (batch > 0) CHECK(with_bias == 2 * wanted);  // in each of two runs
+  if (batch > 0) CHECK(with_relu == 2 * wanted);
+  test::PlainLibrary::asked.clear();
+  run<model>(feeds);  // of the other kernels
+  for (const tf::LibraryProduct& product : test::PlainLibrary::asked) {
+    CHECK((product.bias == nullptr || product.stored == tf::DType::float32));
+    CHECK(!product.relu);
+  }
+#endif
+  // All others are as on the processor.
+  test::Kernels<model> processor;
+  const test::Outcome expected = processor.run(feeds);
+  for (const char* name : {"late", "rows", "tanh"}) {
+    test::check_close(name, got.at(name), expected.at(name), step == 0 ? 1e-5 : 2 * step);
+  }
+}
+
 /// What follows on a product: nothing, a bias, or more than a library has.
 constexpr void epilogues(tf::Graph& g) {
   auto a = tf::placeholder<float, tf::batch, 9>(g, "a");
@@ -304,6 +368,14 @@ TEST_CASE("a library's products of 16-bit numbers are rounded once, by the libra
   for (const std::int64_t batch : {0, 1, 33}) {
     check_rounded<tf::float16>(batch, 0x1p-10);
     check_rounded<tf::bfloat16>(batch, 0x1p-7);
+  }
+}
+
+TEST_CASE("a library adds biases before it rounds, and computes relu, only if that is wanted") {
+  for (const std::int64_t batch : {0, 1, 33}) {
+    check_layers<tf::float16>(batch, 0x1p-10, 2);
+    check_layers<tf::bfloat16>(batch, 0x1p-7, 2);
+    check_layers<float>(batch, 0, 2);
   }
 }
 
