@@ -51,7 +51,8 @@ void each(const KernelCall& call, std::int64_t count, const F& f) {
 }
 
 template <class Index, class F>
-__global__ void each_unless_kernel(const __grid_constant__ F f, Index count, const Failure* found) {
+__global__ void __launch_bounds__(loop_threads, 3)
+    each_unless_kernel(const __grid_constant__ F f, Index count, const Failure* found) {
   __shared__ bool stops;
   // Once for a block: it is the host's memory.
   if (threadIdx.x == 0) stops = found != nullptr && found->what != 0;

@@ -80,14 +80,15 @@ struct IndexKeys {
 
 /// Places of a strip. A thread loads what belongs to them at the same time.
 inline constexpr int strip_length = 8;
-/// The shortest part of a run.
-inline constexpr std::int64_t shortest_part = 256;
+/// The binary logarithm of the shortest part's length.
+inline constexpr int shortest_part = 8;
 
-/// The length of a part if there are so many indices. There are at most 16 times as many parts.
-constexpr std::int64_t part_length(std::int64_t count) {
-  std::int64_t length = shortest_part;
-  while (count / length > 16 * length) length *= 2;
-  return length;
+/// The same of a part's length if there are so many indices. Parts are at most 16 times as many as
+/// the places of one.
+constexpr int part_shift(std::int64_t count) {
+  int shift = shortest_part;
+  while (count >> shift > std::int64_t{16} << shift) ++shift;
+  return shift;
 }
 
 /// The runs of sorted indices, and the parts of long ones.
@@ -98,7 +99,7 @@ struct ScatterRuns {
   SortedRows<std::uint64_t> sorted;  ///< indices and positions, a row for each batch
   IndexLoops loops;
   std::int64_t strips;  ///< of a row
-  std::int64_t length;  ///< of a part, a power of two
+  int shift;            ///< the binary logarithm of a part's length
   std::int64_t parts;   ///< of a row; 0: runs are not cut
   Sum* partial;         ///< (outer, parts, inner): what parts of cut runs come to
 
@@ -106,8 +107,12 @@ struct ScatterRuns {
   static constexpr std::uint64_t no_key = ~std::uint64_t{0};
 
   /// Whether a run is cut in front of part `number`.
-  TYPEFLOW_DEVICE bool is_cut(const std::uint64_t* keys, std::int64_t number) const {
-    return number > 0 && number < parts && keys[number * length] == keys[(number - 1) * length];
+  TYPEFLOW_DEVICE bool is_cut(std::int64_t row, std::int64_t number) const {
+    const std::uint64_t* const keys = sorted.keys + row;
+    return number > 0 && number < parts && keys[number << shift] == keys[(number - 1) << shift];
+  }
+  TYPEFLOW_DEVICE bool begins_part(std::int64_t place) const {
+    return (place & ((std::int64_t{1} << shift) - 1)) == 0;
   }
 };
 
@@ -121,58 +126,62 @@ struct ScatterStrip {
   TYPEFLOW_DEVICE void operator()(Index at) const {
     const IndexLoops& loops = runs.loops;
     const std::int64_t r = next_digit(at, loops.inner);
-    const std::int64_t first = next_digit(at, runs.strips) * strip_length;
+    const auto first = static_cast<std::uint32_t>(next_digit(at, runs.strips)) * strip_length;
     const auto outer = static_cast<std::int64_t>(at);
     const auto row = static_cast<std::int64_t>(at / static_cast<Index>(loops.middle)) * loops.count;
-    const std::uint64_t* const keys = runs.sorted.keys + row;
-    const std::uint32_t* const positions = runs.sorted.positions + row;
     const V* const values = runs.values + outer * loops.count * loops.inner + r;
     T* const target = runs.target + outer * loops.extent * loops.inner + r;
-    Sum* const partial = runs.partial + outer * runs.parts * loops.inner + r;
+    const std::int64_t partial = outer * runs.parts * loops.inner + r;
 
-    std::uint64_t known = first > 0 ? keys[first - 1] : runs.no_key;  // the key in front
-    T* open = nullptr;       // the element of a run that has begun in the strip
-    bool is_part = false;    // it is a part, but not the run's first one
-    Sum* of_part = nullptr;  // where its sum goes if the run is cut
+    bool is_open = false;         // a run has begun in the strip, and has not ended
+    bool is_part = false;         // it is a part, but not the run's first one
+    std::uint32_t part_base = 0;  // the part's first place
     Sum sum{};
     TYPEFLOW_ROLLED
-    for (std::int64_t base = first; open != nullptr || base == first; base += strip_length) {
+    for (std::uint32_t base = first; is_open || base == first; base += strip_length) {
       const bool is_strip = base == first;
       std::uint64_t key[strip_length];
-      T element[strip_length];
       unsigned heads = 0;    // where runs or parts begin
       unsigned targets = 0;  // indices that are not skipped
+      // Behind the row's end stands its last key, so that no load waits for a comparison.
+      const std::uint32_t left = static_cast<std::uint32_t>(loops.count) - base;
+      const int rest = left < strip_length ? static_cast<int>(left) : strip_length;
+      const std::uint64_t* const own = runs.sorted.keys + (row + base);
+      const std::uint32_t* const positions = runs.sorted.positions + (row + base);
+      const std::uint64_t known = base > 0 ? own[-1] : runs.no_key;
       TYPEFLOW_UNROLL
-      for (int j = 0; j < strip_length; ++j) {
-        key[j] = base + j < loops.count ? keys[base + j] : runs.no_key;
-      }
+      for (int j = 0; j < strip_length; ++j) key[j] = own[j < rest ? j : rest - 1];
       TYPEFLOW_UNROLL
       for (int j = 0; j < strip_length; ++j) {
         const bool is_target = is_inside(static_cast<std::int64_t>(key[j]), loops.extent);
         const bool is_head = key[j] != (j > 0 ? key[j - 1] : known);
         if (is_target) targets |= 1u << j;
         if (is_head) heads |= 1u << j;
-        if (is_strip && is_head && is_target) {
-          element[j] = target[static_cast<std::int64_t>(key[j]) * loops.inner];
-        }
       }
-      known = key[strip_length - 1];
+      heads |= 1u << rest;  // the row's end, or the next strip
+      targets &= (1u << rest) - 1;
       bool cuts = false;
       if constexpr (Step::can_merge) {
-        cuts = (base & (runs.length - 1)) == 0 && runs.is_cut(keys, base / runs.length);
+        cuts = runs.begins_part(base) && runs.is_cut(row, base >> runs.shift);
         if (cuts) heads |= 1u;
       }
       // In the strip, the places from the first head on; behind it, those in front of the first.
       const unsigned in_front = (heads & (~heads + 1)) - 1;
       const unsigned wanted = targets & (is_strip ? ~in_front : in_front);
-      if (wanted == 0 && open == nullptr) return;
+      if (wanted == 0 && !is_open) return;
 
       std::uint32_t slice[strip_length];
       V value[strip_length];
+      T element[strip_length];
+      const unsigned starts = wanted & heads & ~(cuts ? 1u : 0u);
       TYPEFLOW_UNROLL
       for (int j = 0; j < strip_length; ++j) {
-        slice[j] = base + j < loops.count ? positions[base + j] : 0;
+        if ((starts >> j & 1u) != 0) {  // the key is in the first cache
+          element[j] = target[static_cast<std::int64_t>(own[j]) * loops.inner];
+        }
       }
+      TYPEFLOW_UNROLL
+      for (int j = 0; j < strip_length; ++j) slice[j] = positions[j < rest ? j : rest - 1];
       TYPEFLOW_UNROLL
       for (int j = 0; j < strip_length; ++j) {
         if ((wanted >> j & 1u) != 0) {
@@ -183,22 +192,22 @@ struct ScatterStrip {
       for (int j = 0; j < strip_length; ++j) {
         const bool is_head = (heads >> j & 1u) != 0;
         const bool is_cut = j == 0 && cuts;
-        if (is_head && open != nullptr) {
-          if (is_part) {
-            *of_part = sum;
-          } else if (is_cut) {
-            partial[(base / runs.length - 1) * loops.inner] = sum;
-          } else {
-            *open = static_cast<T>(sum);
+        if (is_head && is_open) {
+          if (is_part || is_cut) {
+            const std::uint32_t number =
+                is_part ? part_base >> runs.shift : (base >> runs.shift) - 1;
+            runs.partial[partial + number * loops.inner] = sum;
+          } else {  // the key is in the first cache
+            target[static_cast<std::int64_t>(own[j - 1]) * loops.inner] = static_cast<T>(sum);
           }
-          open = nullptr;
+          is_open = false;
         }
         if ((wanted >> j & 1u) == 0) continue;
         const auto next = static_cast<Sum>(value[j]);
-        if (is_head) {  // the key is in the first cache
-          open = target + static_cast<std::int64_t>(keys[base + j]) * loops.inner;
+        if (is_head) {
+          is_open = true;
           is_part = is_cut;
-          if (is_cut) of_part = partial + base / runs.length * loops.inner;
+          part_base = base;
           sum = is_cut ? next : step(static_cast<Sum>(element[j]), next);
         } else if constexpr (Step::can_merge) {
           sum = is_part ? step.merge(sum, next) : step(sum, next);
@@ -222,11 +231,10 @@ struct ScatterParts {
     const std::int64_t r = next_digit(at, loops.inner);
     const std::int64_t number = next_digit(at, runs.parts);
     const auto outer = static_cast<std::int64_t>(at);
-    const std::uint64_t* const keys =
-        runs.sorted.keys +
-        static_cast<std::int64_t>(at / static_cast<Index>(loops.middle)) * loops.count;
-    if (!runs.is_cut(keys, number + 1) || runs.is_cut(keys, number)) return;
-    const std::uint64_t key = keys[number * runs.length];
+    const auto row = static_cast<std::int64_t>(at / static_cast<Index>(loops.middle)) * loops.count;
+    if (!runs.is_cut(row, number + 1) || runs.is_cut(row, number)) return;
+    const std::uint64_t* const keys = runs.sorted.keys + row;
+    const std::uint64_t key = keys[number << runs.shift];
     if (!is_inside(static_cast<std::int64_t>(key), loops.extent)) return;
     const Sum* const partial = runs.partial + outer * runs.parts * loops.inner + r;
     Sum sum = partial[number * loops.inner];
@@ -237,7 +245,7 @@ struct ScatterParts {
       bool belongs[strip_length];
       TYPEFLOW_UNROLL
       for (int j = 0; j < strip_length; ++j) {
-        belongs[j] = base + j < runs.parts && keys[(base + j) * runs.length] == key;
+        belongs[j] = base + j < runs.parts && keys[(base + j) << runs.shift] == key;
         if (base + j < runs.parts) value[j] = partial[(base + j) * loops.inner];
       }
       TYPEFLOW_UNROLL
@@ -258,7 +266,7 @@ inline std::int64_t scatter_workspace(const Tensor& indices) {
 /// The same if long runs of values may be cut.
 inline std::int64_t fold_workspace(const Tensor& indices, const Tensor& values) {
   // Rows of more indices than a part has n / length + 1 parts at most, so at most 2 n / length.
-  const std::int64_t elements = values.size() / (shortest_part / 2);
+  const std::int64_t elements = values.size() >> (shortest_part - 1);
   constexpr std::int64_t padding = sizeof(std::uint64_t);
   return checked_sum(scatter_workspace(indices),
                      checked_sum(checked_product(elements, size_of(values.dtype)), padding));
@@ -283,9 +291,9 @@ void scatter_slices(const KernelCall& call, const IndexLoops& loops, const Tenso
       sort_rows(call, IndexKeys{Indices(indices), loops.extent}, loops.shared, loops.count, bits);
   runs.loops = loops;
   runs.strips = (loops.count + strip_length - 1) / strip_length;
-  runs.length = part_length(loops.count);
-  if (step.merges() && loops.count > runs.length) {
-    runs.parts = (loops.count + runs.length - 1) / runs.length;
+  runs.shift = part_shift(loops.count);
+  if (step.merges() && loops.count >> runs.shift > 0) {
+    runs.parts = ((loops.count - 1) >> runs.shift) + 1;
     const std::int64_t behind = (scatter_workspace(indices) + 7) / 8 * 8;
     runs.partial = reinterpret_cast<Sum*>(static_cast<std::byte*>(call.workspace) + behind);
   }

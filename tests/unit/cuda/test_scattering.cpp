@@ -294,12 +294,13 @@ TEST_CASE("updates by long runs have the documented bits, and 16-bit ones are ro
   }
 }
 TEST_CASE("parts become longer with the number of indices, and cover it") {
-  using tf::cuda_kernels::part_length;
-  CHECK(part_length(1) == 256);
-  CHECK(part_length(1 << 20) == 256);
-  CHECK(part_length((1 << 20) + 256) == 512);
-  CHECK(part_length(1 << 24) == 1024);
+  using tf::cuda_kernels::part_shift;
+  CHECK(part_shift(1) == 8);
+  CHECK(part_shift(1 << 20) == 8);
+  CHECK(part_shift((1 << 20) + 256) == 9);
+  CHECK(part_shift(1 << 24) == 10);
   for (std::int64_t n = 1; n < (std::int64_t{1} << 32); n = n * 3 + 1) {
-    CHECK(n / part_length(n) <= 16 * part_length(n));
+    const std::int64_t length = std::int64_t{1} << part_shift(n);
+    CHECK(n / length <= 16 * length);
   }
 }
