@@ -348,7 +348,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
     if constexpr (Out::is_row == OfRow) {
       const std::int64_t offset = offset_of<space.whole(), Outer>(a.out[S], coordinate);
       *a.out[S].template at<T>(offset + i * a.out[S].stride[Outer]) =
-          static_cast<T>(get<Out::value>(r));
+          M::template stored<Out>(get<Out::value>(r));
     }
   }
 };
