@@ -8,6 +8,7 @@
 // operation rounds its result, as on CPUs.
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
@@ -63,16 +64,31 @@ constexpr Computed<T> rounded(Computed<T> x) {
   }
 }
 
+/// Whether an operation casts elements to their own type.
+template <class O, class R, class... X>
+inline constexpr bool is_same_cast = std::is_same_v<O, ops::Cast> && (std::is_same_v<R, X> && ...);
+
+/// An element of T that has exactly this number, as what rounded() returns: nothing is rounded
+/// again.
+template <class T>
+constexpr T element_of_number(Computed<T> x) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    return bfloat16::from_bits(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16));
+  } else {
+    return static_cast<T>(x);
+  }
+}
+
 /// op(x...), where the elements of x... have the types X..., and the result's the type R.
 template <class R, class... X, class O>
 constexpr Computed<R> apply(const O& op, const ElementContext& at, const Computed<X>&... x) {
   if constexpr (O::effect == SideEffect::random) {
     return static_cast<Computed<R>>(
         op.template element<R>(at.random.state(), at.index, static_cast<X>(x)...));
-  } else if constexpr (std::is_same_v<O, ops::Cast>) {
-    return static_cast<Computed<R>>(typeflow::detail::convert_element<R>(static_cast<X>(x)...));
-  } else if constexpr (std::is_same_v<O, ops::BroadcastTo>) {
+  } else if constexpr (std::is_same_v<O, ops::BroadcastTo> || is_same_cast<O, R, X...>) {
     return (x, ...);
+  } else if constexpr (std::is_same_v<O, ops::Cast>) {  // x is a 16-bit number already, or none
+    return static_cast<Computed<R>>(typeflow::detail::convert_element<R>(x...));
   } else {
     return rounded<R>(static_cast<Computed<R>>(op(x...)));
   }
@@ -197,6 +213,17 @@ struct Machine<ir::Body<ir::List<In...>, ir::List<It...>, ir::List<St...>>, HasP
       (decode_one<I>(ops, words), ...);
     }(ItemNumbers{});
     return ops;
+  }
+
+  /// The element that a store writes. A value of its type has been rounded before.
+  template <class Store, class X>
+  static constexpr element_of<Store::dtype> stored(const X& value) {
+    using T = element_of<Store::dtype>;
+    if constexpr (std::is_same_v<T, ElementOf<Store::value>>) {
+      return element_of_number<T>(value);
+    } else {
+      return static_cast<T>(value);
+    }
   }
 
   /// The values that a pass needs of every element; not what it needs for those that are known.

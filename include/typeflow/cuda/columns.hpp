@@ -310,7 +310,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
       const std::int64_t offset = offset_of<space.whole(), Outer>(a.out[S], task.coordinate);
       *a.out[S].template at<T>(offset + k * a.out[S].stride[Outer] +
                                task.column * a.out[S].stride[Outer + 1]) =
-          static_cast<T>(get<Out::value>(r));
+          M::template stored<Out>(get<Out::value>(r));
     }
   }
 };

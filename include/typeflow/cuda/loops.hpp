@@ -51,18 +51,26 @@ void each(const KernelCall& call, std::int64_t count, const F& f) {
 }
 
 template <class Index, class F>
-__global__ void each_unless_kernel(const __grid_constant__ F f, Index count, const Failure* found) {
+__global__ void __launch_bounds__(loop_threads, 3)
+    each_unless_kernel(const __grid_constant__ F f, Index count, const Failure* found) {
   __shared__ bool stops;
-  if (threadIdx.x == 0) stops = found->what != 0;  // once for a block: it is the host's memory
+  // Once for a block: it is the host's memory.
+  if (threadIdx.x == 0) stops = found != nullptr && found->what != 0;
   __syncthreads();
   if (stops) return;
   for (auto i = grid_thread<Index>(); i < count; i += grid_threads<Index>()) f(i);
 }
-/// The same, unless an earlier kernel has put a mistake into the record. For changes in place.
+/// The same, unless an earlier kernel has put a mistake into the record `found`, which may be null.
+/// For changes in place.
 template <class F>
 void each_unless(const KernelCall& call, const Failure* found, std::int64_t count, const F& f) {
   const std::int64_t blocks = blocks_for(count, loop_threads);
-  launch(call, &each_unless_kernel<std::int64_t, F>, blocks, loop_threads, f, count, found);
+  if (count < std::numeric_limits<std::int32_t>::max()) {
+    launch(call, &each_unless_kernel<std::uint32_t, F>, blocks, loop_threads, f,
+           static_cast<std::uint32_t>(count), found);
+  } else {
+    launch(call, &each_unless_kernel<std::int64_t, F>, blocks, loop_threads, f, count, found);
+  }
 }
 
 /// The remainder of a division; the quotient replaces the dividend.

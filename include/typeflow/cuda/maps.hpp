@@ -307,7 +307,7 @@ struct Code<ir::LoopKernel<Wide, Outer, false, Inner, B>> {
   template <int N, int S>
   TYPEFLOW_DEVICE static void give(OutPackets<N>& out, const Registers& r, int n) {
     using Out = typename M::template Out<S>;
-    get<S>(out).element[n] = static_cast<OutElement<S>>(get<Out::value>(r));
+    get<S>(out).element[n] = M::template stored<Out>(get<Out::value>(r));
   }
   template <int N, int... S>
   TYPEFLOW_DEVICE static void store_all(

@@ -9,158 +9,18 @@
 // so the result does not depend on their order. A block does all of that for a row. If there are
 // few long rows, blocks divide them, with a kernel for each step. (Alabi et al., Fast k-selection
 // algorithms for graphics processing units, 2012.)
+//
+// If few keys are chosen, most of a row is read only once, for the least key of each of its parts.
+// Of these minima the k-th smallest is a bound: k parts have a key up to it. So no chosen key is
+// larger, and parts whose minimum is larger are left out of all that follows.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "typeflow/cuda/radix_sort.hpp"
+#include "typeflow/cuda/select_block.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
-
-inline constexpr int select_warps = loop_threads / warp_size;
-static_assert(loop_threads == digit_values);  // a thread adds up its own digit
-
-/// Which keys of a row are chosen: all whose bits from `shift` on are less than the prefix, and the
-/// first ones in the row of those where they are equal.
-template <class Key>
-struct SelectionLimit {
-  Key prefix;
-  int shift;
-  std::uint32_t ties;  ///< chosen keys with the prefix
-  bool is_final;       ///< false: more digits are needed
-
-  /// Before the first digit is known: a shift by all bits would not be defined.
-  static constexpr SelectionLimit start(int bits, std::uint32_t count) {
-    return {0, bits, count, false};
-  }
-  constexpr bool is_less(Key key) const { return static_cast<Key>(key >> shift) < prefix; }
-  constexpr bool is_tie(Key key) const { return static_cast<Key>(key >> shift) == prefix; }
-};
-
-/// Counts of keys before the limit, and of ties in the upper half.
-using SelectionCounts = std::uint64_t;
-constexpr SelectionCounts selection_counts(std::uint32_t less, std::uint32_t ties) {
-  return less | SelectionCounts{ties} << 32;
-}
-constexpr std::uint32_t less_of(SelectionCounts counts) {
-  return static_cast<std::uint32_t>(counts);
-}
-constexpr std::uint32_t ties_of(SelectionCounts counts) {
-  return static_cast<std::uint32_t>(counts >> 32);
-}
-
-/// The shared memory of a block.
-template <class K>
-struct SelectBlock {
-  using Key = K;
-  std::uint32_t counts[select_warps * digit_values];  ///< of digits, for each warp
-  SelectionCounts sums[2][select_warps];
-  SelectionLimit<Key> limit;
-
-  TYPEFLOW_DEVICE static int thread() { return static_cast<int>(threadIdx.x); }
-  TYPEFLOW_DEVICE static int warp() { return thread() / warp_size; }
-  TYPEFLOW_DEVICE static int lane() { return thread() % warp_size; }
-
-  /// Counts the next digit of the candidates among load_key(i) for i in [begin, end). Returns the
-  /// number of those whose digit is the thread's number.
-  template <class LoadKey>
-  TYPEFLOW_DEVICE std::uint32_t count_digits(const SelectionLimit<Key>& known, bool is_first,
-                                             std::int64_t begin, std::int64_t end,
-                                             const LoadKey& load_key) {
-    for (int i = thread(); i < select_warps * digit_values; i += loop_threads) counts[i] = 0;
-    __syncthreads();
-    std::uint32_t* const own = counts + warp() * digit_values;
-    const int bit = known.shift - digit_bits;
-    TYPEFLOW_UNROLL_BY(4)
-    for (std::int64_t i = begin + thread(); i < end; i += loop_threads) {
-      const Key key = load_key(i);
-      if (is_first || known.is_tie(key)) atomicAdd(own + digit_at(key, bit), 1u);
-    }
-    __syncthreads();
-    std::uint32_t total = 0;
-    for (int w = 0; w < select_warps; ++w) total += counts[w * digit_values + thread()];
-    return total;
-  }
-
-  /// Adds a digit to the limit, where `total` candidates have the digit of the thread's number. The
-  /// block waits at the end.
-  TYPEFLOW_DEVICE void narrow(std::uint32_t total) {
-    const SelectionLimit<Key> known = limit;
-    const std::uint32_t sum = sum_up_to_lane(total);
-    if (lane() == warp_size - 1) sums[0][warp()] = sum;
-    __syncthreads();
-    std::uint32_t before = sum - total;
-    for (int w = 0; w < warp(); ++w) before += less_of(sums[0][w]);
-    if (before < known.ties && known.ties - before <= total) {  // in one thread
-      const std::uint32_t ties = known.ties - before;
-      const int bit = known.shift - digit_bits;
-      limit = {static_cast<Key>(static_cast<Key>(known.prefix << digit_bits) |
-                                static_cast<Key>(thread())),
-               bit, ties, bit == 0 || ties == total};
-    }
-    __syncthreads();
-  }
-
-  /// Copies the chosen ones of load_key(i) for i in [begin, end), in this order, with i: first
-  /// those before the limit, then ties. `before` has the counts of the row in front of `begin`.
-  template <class LoadKey>
-  TYPEFLOW_DEVICE void copy_chosen(const SelectionLimit<Key>& known, std::uint32_t count,
-                                   std::int64_t begin, std::int64_t end, SelectionCounts before,
-                                   const LoadKey& load_key, Key* keys_out,
-                                   std::uint32_t* positions_out) {
-    constexpr int each = 4;  // items of a thread at a time
-    const unsigned lanes_before = (1u << lane()) - 1u;
-    const std::uint32_t less = count - known.ties;
-    int turn = 0;
-    for (std::int64_t first = begin; first < end; first += each * loop_threads) {
-      if (less_of(before) == less && ties_of(before) >= known.ties) break;
-      const std::int64_t own = first + warp() * each * warp_size + lane();
-      Key key[each];
-      unsigned less_lanes[each];
-      unsigned tie_lanes[each];
-      SelectionCounts of_warp = 0;
-      TYPEFLOW_UNROLL
-      for (int j = 0; j < each; ++j) {
-        const std::int64_t i = own + j * warp_size;
-        key[j] = i < end ? load_key(i) : Key{0};
-      }
-      TYPEFLOW_UNROLL
-      for (int j = 0; j < each; ++j) {
-        const bool is_inside = own + j * warp_size < end;
-        less_lanes[j] = __ballot_sync(whole_warp, is_inside && known.is_less(key[j]));
-        tie_lanes[j] = __ballot_sync(whole_warp, is_inside && known.is_tie(key[j]));
-        of_warp += selection_counts(static_cast<std::uint32_t>(count_bits(less_lanes[j])),
-                                    static_cast<std::uint32_t>(count_bits(tie_lanes[j])));
-      }
-      if (lane() == 0) sums[turn][warp()] = of_warp;
-      __syncthreads();
-      SelectionCounts mine = before;
-      for (int w = 0; w < select_warps; ++w) {
-        if (w < warp()) mine += sums[turn][w];
-        before += sums[turn][w];
-      }
-      TYPEFLOW_UNROLL
-      for (int j = 0; j < each; ++j) {
-        std::uint32_t place = count;
-        if ((less_lanes[j] >> lane() & 1u) != 0) {
-          place =
-              less_of(mine) + static_cast<std::uint32_t>(count_bits(less_lanes[j] & lanes_before));
-        } else if ((tie_lanes[j] >> lane() & 1u) != 0) {
-          place = less + ties_of(mine) +
-                  static_cast<std::uint32_t>(count_bits(tie_lanes[j] & lanes_before));
-        }
-        if (place < count) {
-          keys_out[place] = key[j];
-          positions_out[place] = static_cast<std::uint32_t>(own + j * warp_size);
-        }
-        mine += selection_counts(static_cast<std::uint32_t>(count_bits(less_lanes[j])),
-                                 static_cast<std::uint32_t>(count_bits(tie_lanes[j])));
-      }
-      turn ^= 1;  // others may still read the sums of this turn
-    }
-  }
-};
 
 /// Rows of which the `count` smallest keys are chosen.
 struct SelectShape {
@@ -169,13 +29,25 @@ struct SelectShape {
   std::int64_t count;
   int bits;            ///< of keys
   std::int64_t tiles;  ///< of a row; 1: a block has whole rows
+  int parts;           ///< of a row that a block has; 0: it is not divided
+  int part_bits;       ///< the binary logarithm of a part's length
 
   SelectShape(std::int64_t its_rows, std::int64_t its_length, std::int64_t its_count, int its_bits)
       : rows(its_rows), length(its_length), count(its_count), bits(its_bits) {
     constexpr std::int64_t enough_rows = 256;  // for a block each
     tiles = rows >= enough_rows || length <= 2 * tile ? 1 : (length + tile - 1) / tile;
+    part_bits = 8;
+    while (length > std::int64_t{most_parts} << part_bits) ++part_bits;
+    const std::int64_t in_row = ((length - 1) >> part_bits) + 1;
+    parts = tiles == 1 && saves_reading(in_row) ? static_cast<int>(in_row) : 0;
   }
   static constexpr std::int64_t tile = 4096;  ///< items of a block
+  static constexpr int most_parts = 1024;
+
+  /// Whether minima of so many parts of a row leave out most of the row.
+  constexpr bool saves_reading(std::int64_t of_row) const { return of_row >= 2 * count; }
+  /// Whether tiles have minima.
+  constexpr bool has_minima() const { return tiles > 1 && saves_reading(tiles); }
 
   TYPEFLOW_DEVICE std::int64_t end_of(std::int64_t number) const {
     const std::int64_t end = (number + 1) * tile;
@@ -183,23 +55,79 @@ struct SelectShape {
   }
 };
 
+/// The parts of a row that may have chosen keys, in a block's shared memory. Items of these parts
+/// have numbers from 0 on.
+template <class Key>
+struct SelectParts {
+  Key minima[SelectShape::most_parts];
+  std::uint16_t chosen[SelectShape::most_parts];  ///< in order
+  std::uint32_t counts[select_warps];
+
+  /// Finds them; returns their items. The block waits at the end.
+  template <class LoadKey>
+  TYPEFLOW_DEVICE std::int64_t find(const SelectShape& shape, SelectBlock<Key>& block,
+                                    const LoadKey& load_key) {
+    const int warp = SelectBlock<Key>::warp();
+    const int lane = SelectBlock<Key>::lane();
+    for (int part = warp; part < shape.parts; part += select_warps) {
+      const std::int64_t begin = std::int64_t{part} << shape.part_bits;
+      const std::int64_t end = begin + (std::int64_t{1} << shape.part_bits);
+      const Key least =
+          least_of_warp<Key>(begin, end < shape.length ? end : shape.length, load_key);
+      if (lane == 0) minima[part] = least;
+    }
+    __syncthreads();
+    const SelectionLimit<Key> bound =
+        block.find_limit(shape.bits, static_cast<std::uint32_t>(shape.count), shape.parts,
+                         [&](std::int64_t i) { return minima[i]; });
+    std::uint32_t before = 0;
+    for (int first = 0; first < shape.parts; first += loop_threads) {
+      const int part = first + warp * warp_size + lane;
+      const bool is_chosen = part < shape.parts && bound.reaches(minima[part]);
+      const unsigned lanes = __ballot_sync(whole_warp, is_chosen);
+      if (lane == 0) counts[warp] = static_cast<std::uint32_t>(count_bits(lanes));
+      __syncthreads();
+      std::uint32_t place = before;
+      for (int w = 0; w < select_warps; ++w) {
+        if (w < warp) place += counts[w];
+        before += counts[w];
+      }
+      place += static_cast<std::uint32_t>(count_bits(lanes & ((1u << lane) - 1u)));
+      if (is_chosen) chosen[place] = static_cast<std::uint16_t>(part);
+      __syncthreads();  // nobody writes the counts while others read
+    }
+    return std::int64_t{before} << shape.part_bits;
+  }
+  /// Where an item of these parts is in the row.
+  TYPEFLOW_DEVICE std::int64_t place_of(const SelectShape& shape, std::int64_t item) const {
+    const std::int64_t in_part = item & ((std::int64_t{1} << shape.part_bits) - 1);
+    return (std::int64_t{chosen[item >> shape.part_bits]} << shape.part_bits) + in_part;
+  }
+};
+
 /// A block for each row.
 template <class Keys, class Key>
-__global__ void select_row_kernel(const __grid_constant__ Keys keys, SelectShape shape,
-                                  Key* keys_out, std::uint32_t* positions_out) {
+__global__ void __launch_bounds__(loop_threads, 2)
+    select_row_kernel(const __grid_constant__ Keys keys, SelectShape shape, Key* keys_out,
+                      std::uint32_t* positions_out) {
   __shared__ SelectBlock<Key> block;
+  __shared__ SelectParts<Key> parts;
   const auto count = static_cast<std::uint32_t>(shape.count);
   for (auto row = static_cast<std::int64_t>(blockIdx.x); row < shape.rows;
        row += static_cast<std::int64_t>(gridDim.x)) {
     const auto load_key = [&](std::int64_t i) { return keys(row * shape.length + i); };
-    if (threadIdx.x == 0) block.limit = SelectionLimit<Key>::start(shape.bits, count);
-    __syncthreads();
-    SelectionLimit<Key> limit = block.limit;
-    do {
-      block.narrow(block.count_digits(limit, limit.shift == shape.bits, 0, shape.length, load_key));
-      limit = block.limit;
-    } while (!limit.is_final);
-    block.copy_chosen(limit, count, 0, shape.length, 0, load_key, keys_out + row * shape.count,
+    const bool divides = shape.parts > 0;
+    const std::int64_t items = divides ? parts.find(shape, block, load_key) : shape.length;
+    const auto place_of = [&](std::int64_t item) {
+      return divides ? parts.place_of(shape, item) : item;
+    };
+    // Behind the row's end is nothing, which counts as the largest key and comes after all others.
+    const auto load_item = [&](std::int64_t item) {
+      const std::int64_t i = place_of(item);
+      return i < shape.length ? load_key(i) : static_cast<Key>(~Key{0});
+    };
+    const SelectionLimit<Key> limit = block.find_limit(shape.bits, count, items, load_item);
+    block.copy_chosen(limit, count, 0, items, 0, load_item, place_of, keys_out + row * shape.count,
                       positions_out + row * shape.count);
     __syncthreads();  // nobody writes into the block's memory again while others read
   }
@@ -207,18 +135,69 @@ __global__ void select_row_kernel(const __grid_constant__ Keys keys, SelectShape
 
 // Rows that blocks divide.
 
+/// What is known of tiles: the least key of each, and the bound of each row's minima. Null:
+/// nothing.
+template <class Key>
+struct TileMinima {
+  Key* least;                  ///< (rows, tiles)
+  SelectionLimit<Key>* bound;  ///< (rows)
+
+  TYPEFLOW_DEVICE bool leaves_out(std::int64_t task, std::int64_t row) const {
+    return least != nullptr && !bound[row].reaches(least[task]);
+  }
+};
+
+template <class Keys, class Key>
+__global__ void find_minima_kernel(const __grid_constant__ Keys keys, SelectShape shape,
+                                   TileMinima<Key> minima) {
+  __shared__ Key of_warps[select_warps];
+  constexpr std::int64_t share = SelectShape::tile / select_warps;
+  for (auto task = static_cast<std::int64_t>(blockIdx.x); task < shape.rows * shape.tiles;
+       task += static_cast<std::int64_t>(gridDim.x)) {
+    const std::int64_t row = task / shape.tiles;
+    const std::int64_t number = task % shape.tiles;
+    const int warp = SelectBlock<Key>::warp();
+    const std::int64_t begin = number * shape.tile + warp * share;
+    const std::int64_t end = shape.end_of(number);
+    const Key least =
+        least_of_warp<Key>(begin, begin + share < end ? begin + share : end,
+                           [&](std::int64_t i) { return keys(row * shape.length + i); });
+    if (SelectBlock<Key>::lane() == 0) of_warps[warp] = least;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      Key of_tile = of_warps[0];
+      for (int w = 1; w < select_warps; ++w)
+        of_tile = of_warps[w] < of_tile ? of_warps[w] : of_tile;
+      minima.least[task] = of_tile;
+    }
+    __syncthreads();  // nobody writes a warp's key while the thread reads
+  }
+}
+/// A block for each row.
+template <class Key>
+__global__ void bound_minima_kernel(SelectShape shape, TileMinima<Key> minima) {
+  __shared__ SelectBlock<Key> block;
+  for (auto row = static_cast<std::int64_t>(blockIdx.x); row < shape.rows;
+       row += static_cast<std::int64_t>(gridDim.x)) {
+    const SelectionLimit<Key> bound =
+        block.find_limit(shape.bits, static_cast<std::uint32_t>(shape.count), shape.tiles,
+                         [&](std::int64_t i) { return minima.least[row * shape.tiles + i]; });
+    if (block.thread() == 0) minima.bound[row] = bound;
+  }
+}
+
 /// counts(rows, digits) := the next digit of candidates, added up. The counts are 0 before.
 template <class Keys, class Key>
 __global__ void count_candidates_kernel(const __grid_constant__ Keys keys, SelectShape shape,
-                                        bool is_first, const SelectionLimit<Key>* limits,
-                                        std::uint32_t* counts) {
+                                        TileMinima<Key> minima, bool is_first,
+                                        const SelectionLimit<Key>* limits, std::uint32_t* counts) {
   __shared__ SelectBlock<Key> block;
   for (auto task = static_cast<std::int64_t>(blockIdx.x); task < shape.rows * shape.tiles;
        task += static_cast<std::int64_t>(gridDim.x)) {
     const std::int64_t row = task / shape.tiles;
     const std::int64_t number = task % shape.tiles;
     const auto limit = is_first ? SelectionLimit<Key>::start(shape.bits, 0) : limits[row];
-    if (limit.is_final) continue;
+    if (limit.is_final || minima.leaves_out(task, row)) continue;
     const std::uint32_t total =
         block.count_digits(limit, is_first, number * shape.tile, shape.end_of(number),
                            [&](std::int64_t i) { return keys(row * shape.length + i); });
@@ -253,13 +232,18 @@ __global__ void narrow_limits_kernel(SelectShape shape, bool is_first, Selection
 /// Counts the keys of tiles before the limit, and ties.
 template <class Keys, class Key>
 __global__ void count_selected_kernel(const __grid_constant__ Keys keys, SelectShape shape,
-                                      const SelectionLimit<Key>* limits, SelectionCounts* counts) {
+                                      TileMinima<Key> minima, const SelectionLimit<Key>* limits,
+                                      SelectionCounts* counts) {
   __shared__ SelectionCounts sums[select_warps];
   const int thread = static_cast<int>(threadIdx.x);
   for (auto task = static_cast<std::int64_t>(blockIdx.x); task < shape.rows * shape.tiles;
        task += static_cast<std::int64_t>(gridDim.x)) {
     const std::int64_t row = task / shape.tiles;
     const std::int64_t number = task % shape.tiles;
+    if (minima.leaves_out(task, row)) {
+      if (thread == 0) counts[task] = 0;
+      continue;
+    }
     const SelectionLimit<Key> limit = limits[row];
     SelectionCounts mine = 0;
     TYPEFLOW_UNROLL_BY(4)
@@ -283,7 +267,7 @@ __global__ void count_selected_kernel(const __grid_constant__ Keys keys, SelectS
 /// Copies what tiles have of the chosen keys, where `before` counts the tiles in front.
 template <class Keys, class Key>
 __global__ void copy_selected_kernel(const __grid_constant__ Keys keys, SelectShape shape,
-                                     const SelectionLimit<Key>* limits,
+                                     TileMinima<Key> minima, const SelectionLimit<Key>* limits,
                                      const SelectionCounts* before, Key* keys_out,
                                      std::uint32_t* positions_out) {
   __shared__ SelectBlock<Key> block;
@@ -291,10 +275,12 @@ __global__ void copy_selected_kernel(const __grid_constant__ Keys keys, SelectSh
        task += static_cast<std::int64_t>(gridDim.x)) {
     const std::int64_t row = task / shape.tiles;
     const std::int64_t number = task % shape.tiles;
+    if (minima.leaves_out(task, row)) continue;
     block.copy_chosen(
         limits[row], static_cast<std::uint32_t>(shape.count), number * shape.tile,
         shape.end_of(number), before[task],
-        [&](std::int64_t i) { return keys(row * shape.length + i); }, keys_out + row * shape.count,
+        [&](std::int64_t i) { return keys(row * shape.length + i); },
+        [](std::int64_t i) { return i; }, keys_out + row * shape.count,
         positions_out + row * shape.count);
     __syncthreads();  // nobody writes into the block's memory again while others read
   }
@@ -304,10 +290,13 @@ __global__ void copy_selected_kernel(const __grid_constant__ Keys keys, SelectSh
 template <class Key>
 std::int64_t select_workspace(const SelectShape& shape) {
   if (shape.tiles == 1) return 0;
-  const auto of_row = static_cast<std::int64_t>(
-      sizeof(SelectionLimit<Key>) + sizeof(SelectionCounts) + digit_values * sizeof(std::uint32_t));
+  const auto of_row =
+      static_cast<std::int64_t>(2 * sizeof(SelectionLimit<Key>) + sizeof(SelectionCounts) +
+                                digit_values * sizeof(std::uint32_t));
+  constexpr auto minimum = static_cast<std::int64_t>(sizeof(Key));
   const std::int64_t of_tiles =
-      checked_product(shape.tiles, static_cast<std::int64_t>(sizeof(SelectionCounts)));
+      checked_product(shape.tiles, static_cast<std::int64_t>(sizeof(SelectionCounts)) +
+                                       (shape.has_minima() ? minimum : 0));
   return checked_product(shape.rows, checked_sum(of_row, of_tiles));
 }
 
@@ -326,21 +315,29 @@ void select_rows(const KernelCall& call, const Keys& keys, const SelectShape& sh
   auto* const before = static_cast<SelectionCounts*>(workspace);
   SelectionCounts* const totals = before + shape.rows * shape.tiles;
   auto* const limits = reinterpret_cast<SelectionLimit<Key>*>(totals + shape.rows);
-  auto* const counts = reinterpret_cast<std::uint32_t*>(limits + shape.rows);
+  TileMinima<Key> minima{};
+  Key* const least = reinterpret_cast<Key*>(limits + 2 * shape.rows);
+  if (shape.has_minima()) minima = {least, limits + shape.rows};
+  auto* const counts = reinterpret_cast<std::uint32_t*>(
+      shape.has_minima() ? least + shape.rows * shape.tiles : least);
   fill_bytes(call, counts, 0,
              shape.rows * digit_values * static_cast<std::int64_t>(sizeof(std::uint32_t)));
+  if (shape.has_minima()) {
+    launch(call, &find_minima_kernel<Keys, Key>, blocks, loop_threads, keys, shape, minima);
+    launch(call, &bound_minima_kernel<Key>, row_blocks, loop_threads, shape, minima);
+  }
   for (int bit = 0; bit < shape.bits; bit += digit_bits) {
-    launch(call, &count_candidates_kernel<Keys, Key>, blocks, loop_threads, keys, shape, bit == 0,
-           static_cast<const SelectionLimit<Key>*>(limits), counts);
+    launch(call, &count_candidates_kernel<Keys, Key>, blocks, loop_threads, keys, shape, minima,
+           bit == 0, static_cast<const SelectionLimit<Key>*>(limits), counts);
     launch(call, &narrow_limits_kernel<Key>, row_blocks, loop_threads, shape, bit == 0, limits,
            counts);
   }
-  launch(call, &count_selected_kernel<Keys, Key>, blocks, loop_threads, keys, shape,
+  launch(call, &count_selected_kernel<Keys, Key>, blocks, loop_threads, keys, shape, minima,
          static_cast<const SelectionLimit<Key>*>(limits), before);
   launch(call, &add_digits_kernel<SelectionCounts>,
          blocks_for(shape.rows, loop_threads / warp_size), loop_threads, shape.rows, shape.tiles,
          before, totals);
-  launch(call, &copy_selected_kernel<Keys, Key>, blocks, loop_threads, keys, shape,
+  launch(call, &copy_selected_kernel<Keys, Key>, blocks, loop_threads, keys, shape, minima,
          static_cast<const SelectionLimit<Key>*>(limits),
          static_cast<const SelectionCounts*>(before), keys_out, positions_out);
 }

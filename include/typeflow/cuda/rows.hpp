@@ -150,6 +150,17 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
   template <int I>
   static constexpr bool along_row = (M::template Input<I>::axes & inner_bit) != 0;
 
+  /// Whether elements are 16 bits of one operand at most: twice as many are loaded at once.
+  static constexpr bool is_narrow = [] {
+    int bytes = 0;
+    for (int i = 0; i < M::inputs; ++i) {
+      const ir::InputSpec& in = M::input_specs[i];
+      if (!in.is_index && (in.axes & inner_bit) != 0) bytes += size_of(in.dtype);
+    }
+    return bytes <= 2;
+  }();
+  static constexpr int loads_at_once = M::at_once * (is_narrow ? 2 : 1);
+
   /// Whether nothing but what follows a row waits for its folds.
   static constexpr bool may_split = M::passes == 1;
   static constexpr bool stores_elements = [] {
@@ -244,7 +255,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
     [[maybe_unused]] const auto length = static_cast<Index>(a.extent[Outer]);
     // Without stores the compiler joins the loads of several steps on its own.
     constexpr bool stores = Keeps || (P == M::passes - 1 && stores_elements);
-    constexpr int at_once = stores ? M::at_once : 1;
+    constexpr int at_once = stores ? loads_at_once : 1;
     const auto last = static_cast<Index>(end);
     // Elements i, i + Threads...: all of them if `full`, else those before the last.
     const auto compute = [&](Index i, auto full) {
@@ -278,7 +289,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
         compute(first + me, std::true_type{});
       }
     }
-    [[maybe_unused]] constexpr int unrolled = 4 / at_once;  // in the pragma
+    [[maybe_unused]] constexpr int unrolled = (is_narrow ? 8 : 4) / at_once;  // in the pragma
     TYPEFLOW_UNROLL_BY(unrolled)
     for (Index i = first + me; i < last; i += at_once * Threads) compute(i, std::false_type{});
   }
@@ -348,7 +359,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
     if constexpr (Out::is_row == OfRow) {
       const std::int64_t offset = offset_of<space.whole(), Outer>(a.out[S], coordinate);
       *a.out[S].template at<T>(offset + i * a.out[S].stride[Outer]) =
-          static_cast<T>(get<Out::value>(r));
+          M::template stored<Out>(get<Out::value>(r));
     }
   }
 };

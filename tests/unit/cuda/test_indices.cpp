@@ -59,7 +59,9 @@ constexpr void sums(tf::Graph& g, int i) {
   auto of_many = tf::placeholder<std::int32_t, 2500>(g, {"of_many", i});
   tf::unsorted_segment_sum<10>(x, ids - 1).named({"unsorted", i});  // -1 is skipped
   tf::unsorted_segment_sum<20>(many, of_many).named({"many_sums", i});
-  tf::segment_sum<1>(x, ids - ids).named({"one_segment", i});
+  auto some = tf::placeholder<T, 250>(g, {"some", i});
+  auto of_some = tf::placeholder<std::int32_t, 250>(g, {"of_some", i});
+  tf::segment_sum<1>(some, of_some - of_some).named({"one_segment", i});
   tf::scatter_nd<11, 3>(tf::reshape<tf::batch, 1>(ids), x).named({"scatter_nd", i});
   tf::unsorted_segment_max<12>(x, ids).named({"max", i});
   tf::unsorted_segment_min<12>(many, of_many).named({"min", i});

@@ -178,6 +178,51 @@ void check_orders(const std::vector<std::int64_t>& lengths) {
   }
 }
 
+/// Few of the elements of rows: most of a row is left out after a look at the minima of its parts.
+template <class T, int Rows>
+constexpr void few_chosen(tf::Graph& g) {
+  auto x = tf::placeholder<T, Rows, tf::batch>(g, "x");
+  const auto one = tf::top_k<1>(x);
+  one.values.named("best1");
+  one.indices.named("places1");
+  const auto some = tf::top_k<4>(x);
+  some.values.named("best4");
+  some.indices.named("places4");
+  const auto more = tf::top_k<9>(x);
+  more.values.named("best9");
+  more.indices.named("places9");
+}
+/// Rows of which each has another order: any, descending, ascending, all elements alike, all but
+/// the last ones, few elements.
+template <class T, int Rows>
+void check_few_chosen(std::int64_t length) {
+  INFO(tf::name_of(tf::dtype_of<T>));
+  CAPTURE(length);
+  tf::Variables variables;
+  tf::Session<few_chosen<T, Rows>, tf::inference, test::CudaTargetOnHost> session(variables);
+  std::vector<T> x = elements<T>(Rows * length, false);
+  const std::vector<T> few = elements<T>(Rows * length, true);
+  std::vector<std::int32_t> orders;
+  for (int row = 0; row < Rows; ++row) {
+    T* const begin = x.data() + row * length;
+    T* const end = begin + length;
+    const auto kind = row % 6;
+    if (kind == 1) std::sort(begin, end, [](T a, T b) { return is_less(b, a); });
+    if (kind == 2) std::sort(begin, end, [](T a, T b) { return is_less(a, b); });
+    if (kind == 3) std::fill(begin, end, static_cast<T>(row % 5));
+    if (kind == 4) std::fill(begin, end - 3, static_cast<T>(1));
+    if (kind == 5) std::copy_n(few.data() + row * length, length, begin);
+    std::vector<std::int32_t> order(static_cast<std::size_t>(length));
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](std::int32_t a, std::int32_t b) { return comes_before(begin, a, b, true); });
+    orders.insert(orders.end(), order.begin(), order.end());
+  }
+  CHECK(wrong_among_first<1, "best1", "places1">(session, x, orders, length) == 0);
+  CHECK(wrong_among_first<4, "best4", "places4">(session, x, orders, length) == 0);
+  CHECK(wrong_among_first<9, "best9", "places9">(session, x, orders, length) == 0);
+}
+
 template <auto Model, class Target>
 using SessionOn = tf::Session<Model, tf::inference, Target>;
 
@@ -219,6 +264,24 @@ TEST_CASE("a GPU selects the first elements of many rows, and of rows that block
 TEST_CASE("a GPU selects the first elements of longer rows that blocks divide (long)") {
   check_orders<double, 2>({9000});
   check_orders<tf::bfloat16, 3>({16401});
+}
+TEST_CASE("a GPU leaves out parts of rows that have no chosen elements") {
+  using tf::cuda_kernels::SelectShape;
+  CHECK(SelectShape(6, 2100, 4, 32).parts == 9);
+  CHECK(SelectShape(6, 2100, 9, 32).parts == 0);
+  CHECK(SelectShape(256, 65536, 64, 32).parts == 256);
+  CHECK(SelectShape(256, (1 << 18) + 1, 64, 32).part_bits == 9);
+  CHECK(SelectShape(1, 1 << 24, 64, 32).has_minima());
+  check_few_chosen<float, 6>(2100);
+  check_few_chosen<std::int8_t, 6>(2049);
+  check_few_chosen<tf::bfloat16, 6>(5000);
+  check_few_chosen<std::int64_t, 7>(1900);
+  check_few_chosen<float, 6>(9 * 4096 + 1);
+  check_few_chosen<std::uint16_t, 6>(20 * 4096 - 5);
+}
+TEST_CASE("a GPU leaves out parts of longer rows (long)") {
+  check_few_chosen<double, 6>(33 * 4096);
+  check_few_chosen<float, 258>(8200);
 }
 TEST_CASE("a GPU sorts many rows, and rows of more tiles than a warp's lanes") {
   check_orders<std::int8_t, 5000>({1});

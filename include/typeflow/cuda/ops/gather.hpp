@@ -4,17 +4,15 @@
 // Kernels of ops/index/gather.hpp and gather_nd.hpp.
 //
 // Indices are checked first. Wrong ones read zeros and write nothing, so kernels that follow find
-// memory as it should be. Sums at indices add up in the order of the indices, with the bits of the
-// processor's: indices are sorted with their positions, and a thread has each run of equal ones.
+// memory as it should be. Sums at indices add up in the order of the indices (scattering.hpp).
 // Integers, whose sums don't depend on the order, are added atomically instead; with AtomicSums
 // (cuda/atomic_sums.hpp), all numbers are.
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <type_traits>
 
-#include "typeflow/cuda/sorting.hpp"
+#include "typeflow/cuda/scattering.hpp"
 #include "typeflow/ops/index/gather_nd.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
@@ -49,8 +47,6 @@ inline Failure* check_indices(const KernelCall& call, Indexing indexing, const T
       call, indices.size(),
       WrongIndex{Indices(indices), extent, rule.skips_negative, rule.skips_large, rule.sorted});
 }
-
-using IndexLoops = typeflow::detail::IndexLoops;
 
 /// Copies a unit of a slice, or zeros if its index is skipped.
 template <int N>
@@ -95,101 +91,7 @@ struct kernel_of<ops::Gather> {
   }
 };
 
-// Scattering.
-
-/// element := f(element, value) for two elements in memory.
-template <class O>
-struct FoldStep {
-  O op;
-  template <class T>
-  TYPEFLOW_DEVICE T operator()(const T& element, const T& value) const {
-    using C = Computed<T>;
-    return static_cast<T>(op(static_cast<C>(element), static_cast<C>(value)));
-  }
-};
-struct ReplaceStep {
-  template <class T>
-  TYPEFLOW_DEVICE T operator()(const T&, const T& value) const {
-    return value;
-  }
-};
-
-/// Combines an element of the target with all values of its index, in order. A thread
-/// finds the run of equal indices that begins at its place, if one does.
-template <class T, class V, class Sum, class Step>
-struct ScatterRun {
-  const V* values;
-  T* target;
-  SortedRows<std::uint64_t> sorted;  ///< indices and positions, a row for each batch
-  IndexLoops loops;
-  Step step;
-
-  template <class Index>
-  TYPEFLOW_DEVICE void operator()(Index at) const {
-    const std::int64_t r = next_digit(at, loops.inner);
-    const std::int64_t first = next_digit(at, loops.count);
-    const auto outer = static_cast<std::int64_t>(at);
-    const std::int64_t row = outer / loops.middle * loops.count;
-    const std::uint64_t* const keys = sorted.keys + row;
-    const std::uint32_t* const positions = sorted.positions + row;
-    const std::uint64_t index = keys[first];
-    if (first > 0 && keys[first - 1] == index) return;                       // another thread's
-    if (!is_inside(static_cast<std::int64_t>(index), loops.extent)) return;  // skipped
-    T* const element =
-        target + (outer * loops.extent + static_cast<std::int64_t>(index)) * loops.inner + r;
-    const V* const slices = values + outer * loops.count * loops.inner + r;
-    auto sum = static_cast<Sum>(*element);
-    for (std::int64_t i = first; i < loops.count && keys[i] == index; ++i) {
-      const auto slice = static_cast<std::int64_t>(positions[i]);
-      sum = step(sum, static_cast<Sum>(slices[slice * loops.inner]));
-    }
-    *element = static_cast<T>(sum);
-  }
-};
-
-/// Indices as keys to sort. All indices that are skipped are alike.
-struct IndexKeys {
-  Indices indices;
-  std::int64_t extent;
-
-  TYPEFLOW_DEVICE std::uint64_t operator()(std::int64_t i) const {
-    const std::int64_t index = indices[i];
-    return is_inside(index, extent) ? static_cast<std::uint64_t>(index)
-                                    : static_cast<std::uint64_t>(extent);
-  }
-};
-
-/// Bytes of workspace for sorting these indices.
-inline std::int64_t scatter_workspace(const Tensor& indices) {
-  return sort_workspace<std::uint64_t>(indices.size());
-}
-
-/// f(i) for each i in [0, count); if `found` is not null, unless it has a mistake.
-template <class F>
-void each_scattered(const KernelCall& call, const Failure* found, std::int64_t count, const F& f) {
-  if (found != nullptr) {
-    each_unless(call, found, count, f);
-  } else {
-    each(call, count, f);
-  }
-}
-
-/// step(element, value) for the elements of the slice at each index and of the index's slice of
-/// values, in the order of the indices. Sum: the type in which an element takes its values.
-/// Nothing is written if `found` has a mistake.
-template <class Sum, class T, class V, class Step>
-void scatter_slices(const KernelCall& call, const IndexLoops& loops, const Tensor& indices,
-                    const V* values, T* target, const Failure* found, const Step& step) {
-  const std::int64_t count = loops.shared * loops.middle * loops.count * loops.inner;
-  if (count == 0) return;
-  const auto most =
-      static_cast<std::uint64_t>(loops.extent);  // the key of indices that are skipped
-  const int bits = std::max(1, static_cast<int>(std::bit_width(most)));
-  const auto sorted =
-      sort_rows(call, IndexKeys{Indices(indices), loops.extent}, loops.shared, loops.count, bits);
-  each_scattered(call, found, count,
-                 ScatterRun<T, V, Sum, Step>{values, target, sorted, loops, step});
-}
+// Sums at indices.
 
 /// *at += value. Bytes around *at may change at the same time, if they are changed atomically or by
 /// stores.
@@ -231,7 +133,8 @@ struct AtomicSum {
     const std::int64_t r = next_digit(at, loops.inner);
     const std::int64_t i = next_digit(at, loops.count);
     const auto outer = static_cast<std::int64_t>(at);
-    const std::int64_t index = indices[outer / loops.middle * loops.count + i];
+    const auto shared = static_cast<std::int64_t>(at / static_cast<Index>(loops.middle));
+    const std::int64_t index = indices[shared * loops.count + i];
     if (!is_inside(index, loops.extent)) return;
     add_atomically(target + (outer * loops.extent + index) * loops.inner + r,
                    subtracts ? static_cast<T>(-static_cast<Computed<T>>(value)) : value);
@@ -254,7 +157,7 @@ void add_slices(const KernelCall& call, const IndexLoops& loops, const Tensor& i
                 const Tensor& values, const Tensor& target, const Failure* found, bool subtracts) {
   if constexpr (Atomic || adds_atomically<T>) {
     using Word = AtomicNumber<T>;
-    each_scattered(
+    each_unless(
         call, found, loops.shared * loops.middle * loops.count * loops.inner,
         AtomicSum<Word>{static_cast<const Word*>(values.data), static_cast<Word*>(target.data),
                         Indices(indices), loops, subtracts});
@@ -270,7 +173,7 @@ void add_slices(const KernelCall& call, const IndexLoops& loops, const Tensor& i
 template <bool Atomic>
 struct sum_at_indices_kernel {
   static std::int64_t workspace(const Tensor* in, const Tensor*) {
-    return Atomic ? 0 : scatter_workspace(in[1]);
+    return Atomic ? 0 : fold_workspace(in[1], in[0]);
   }
   template <class T>
   static void run(const ops::ScatterSum& op, const Tensor* in, const Tensor* out,

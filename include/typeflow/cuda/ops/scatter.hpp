@@ -21,14 +21,14 @@ void change_slices(const O& op, const Tensor* in, const Tensor* out, const Kerne
 template <class O>
 struct scatter_kernel {
   static std::int64_t workspace(const Tensor* in, const Tensor*) {
-    return scatter_workspace(in[1]);
+    return fold_workspace(in[1], in[0]);
   }
 };
 
 template <class O, bool Subtracts, bool Atomic>
 struct scatter_sum_kernel {
   static std::int64_t workspace(const Tensor* in, const Tensor*) {
-    return Atomic ? 0 : scatter_workspace(in[1]);
+    return Atomic ? 0 : fold_workspace(in[1], in[0]);
   }
   template <class T>
   static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
@@ -71,6 +71,13 @@ struct kernel_of<ops::ScatterUpdate> : scatter_kernel<ops::ScatterUpdate> {
 struct HalvesStep {
   ops::ScatterHalves op;
   TYPEFLOW_DEVICE float operator()(float element, float value) const { return op(element, value); }
+
+  static constexpr bool can_merge = true;
+  constexpr bool merges() const {
+    return op.step == ops::ScatterHalves::Step::add ||
+           op.step == ops::ScatterHalves::Step::subtract;
+  }
+  TYPEFLOW_DEVICE float merge(float sum, float value) const { return sum + value; }
 };
 
 /// A slice takes all values of its index in float, and is rounded once.

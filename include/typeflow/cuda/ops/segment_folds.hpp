@@ -22,7 +22,7 @@ struct FillElement {
 template <class O>
 struct scatter_fold_kernel {
   static std::int64_t workspace(const Tensor* in, const Tensor*) {
-    return scatter_workspace(in[1]);
+    return fold_workspace(in[1], in[0]);
   }
   template <class T>
   static void run(const O& op, const Tensor* in, const Tensor* out, const KernelCall& call) {
