@@ -156,15 +156,17 @@ struct PoolLoops {
   /// The same for the pixels of the window that come before one of them.
   template <class F>
   TYPEFLOW_DEVICE void each_before(const Point& at, const Point& pixel, const F& f) const {
-    const PoolRange<Index> slices = d.covered(at.d);
     const PoolRange<Index> rows = h.covered(at.h);
     const PoolRange<Index> columns = w.covered(at.w);
-    if (slices.begin < pixel.d) {
-      each_pixel(at.image, {slices.begin, pixel.d}, rows, columns, f);
+    for (Index i = d.covered(at.d).begin; i <= pixel.d; ++i) {
+      const bool is_slice = i == pixel.d;
+      const Index last_row = is_slice ? pixel.h : rows.end - 1;
+      for (Index j = rows.begin; j <= last_row; ++j) {
+        const Index row = ((at.image * d.in + i) * h.in + j) * w.in;
+        const Index end = is_slice && j == pixel.h ? pixel.w : columns.end;
+        for (Index k = columns.begin; k < end; ++k) f(row + k);
+      }
     }
-    each_pixel(at.image, {pixel.d, pixel.d + 1}, {rows.begin, pixel.h}, columns, f);
-    each_pixel(at.image, {pixel.d, pixel.d + 1}, {pixel.h, pixel.h + 1}, {columns.begin, pixel.w},
-               f);
   }
   template <class F>
   TYPEFLOW_DEVICE void each_pixel(Index image, const PoolRange<Index>& slices,

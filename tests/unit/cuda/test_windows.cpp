@@ -97,11 +97,14 @@ constexpr void pools_of_packets(tf::Graph& g, int i) {
     y.named({"avg", i});
     tf::gradients(sum(square(y)), x).named({"davg", i});
     tf::lrn(x).named({"lrn", i});
+    tf::lrn(x, {.depth_radius = 1}).named({"lrn_narrow", i});
+    tf::lrn(x, {.depth_radius = 4}).named({"lrn_packet", i});
+    tf::lrn(x, {.depth_radius = 30}).named({"lrn_wide", i});
   }
 }
 constexpr void packets(tf::Graph& g) {
   pools_of_packets<float, 8>(g, 0);
-  pools_of_packets<double, 2>(g, 1);
+  pools_of_packets<double, 12>(g, 1);
   pools_of_packets<tf::float16, 16>(g, 2);
   pools_of_packets<std::int8_t, 8>(g, 3);
 }

@@ -96,16 +96,25 @@ struct MaxPoolGradientElement<T, PoolLoops<Index, N>> {
     loops.each_covering(pixel, [&](Index number, const PoolPoint<Index>& place) {
       const Index offset = loops.offset(number, pixel);
       const Packet<T, N> most = load_channels<N>(y + offset);
-      unsigned wins = channels_of_largest(own, most);
-      if (wins == 0) return;
+      bool wins[N];
+      bool any = false;
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < N; ++n) {
+        wins[n] = is_largest(own.element[n], most.element[n]);
+        any = any || wins[n];
+      }
+      if (!any) return;
       loops.each_before(place, pixel, [&](Index before) {
-        wins &= ~channels_of_largest(load_channels<N>(x + loops.offset(before, pixel)), most);
+        const Packet<T, N> elements = load_channels<N>(x + loops.offset(before, pixel));
+        TYPEFLOW_UNROLL
+        for (int n = 0; n < N; ++n) {
+          wins[n] = wins[n] && !is_largest(elements.element[n], most.element[n]);
+        }
       });
-      if (wins == 0) return;
       const Packet<T, N> slope = load_channels<N>(dy + offset);
       TYPEFLOW_UNROLL
       for (int n = 0; n < N; ++n) {
-        if ((wins >> n & 1) != 0) sum[n] = sum[n] + static_cast<C>(slope.element[n]);
+        if (wins[n]) sum[n] = sum[n] + static_cast<C>(slope.element[n]);
       }
     });
     Packet<T, N> result;
@@ -114,17 +123,10 @@ struct MaxPoolGradientElement<T, PoolLoops<Index, N>> {
     store_channels<N>(dx + at * N, result);
   }
 
-  /// A bit for each channel whose element is the window's largest, or NaN.
-  TYPEFLOW_DEVICE static unsigned channels_of_largest(const Packet<T, N>& elements,
-                                                      const Packet<T, N>& most) {
-    using C = Computed<T>;
-    unsigned channels = 0;
-    TYPEFLOW_UNROLL
-    for (int n = 0; n < N; ++n) {
-      const C e = static_cast<C>(elements.element[n]);
-      if (e == static_cast<C>(most.element[n]) || e != e) channels |= 1u << n;
-    }
-    return channels;
+  /// Whether an element is its window's largest, or NaN.
+  TYPEFLOW_DEVICE static bool is_largest(T element, T most) {
+    const auto e = static_cast<Computed<T>>(element);
+    return e == static_cast<Computed<T>>(most) || e != e;
   }
 };
 
