@@ -7,8 +7,10 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include <typeflow/cuda/pooling.hpp>
@@ -63,6 +65,50 @@ constexpr void pool_slopes(tf::Graph& g) {
   pool_gradients<double>(g, 1);
 }
 
+/// Channels that fill packets: windows that overlap, that lie side by side, and apart.
+constexpr tf::PoolOptions<2> apart{
+    .window = {2, 1}, .strides = {3, 4}, .padding = tf::Padding::valid};
+constexpr tf::PoolOptions<2> padded{
+    .window = {3, 4}, .strides = {3, 5}, .padding = tf::Padding::given, .pads = {{{1, 2}, {3, 0}}}};
+constexpr tf::PoolOptions<2> whole{.window = {9, 11}, .strides = {9, 11}};
+constexpr tf::PoolOptions<2> sparse{
+    .window = {1, 2}, .strides = {8, 9}, .padding = tf::Padding::valid};
+template <class T, int Channels>
+constexpr void pools_of_packets(tf::Graph& g, int i) {
+  auto x = tf::placeholder<T, tf::batch, 9, 11, Channels>(g, {"x", i});
+  const auto pool = [&](const auto& y, int number) {
+    y.named({"max", 7 * i + number});
+    if constexpr (!std::is_integral_v<T>) {
+      auto dx = tf::gradients(sum(y * y * y), x);
+      dx.named({"dmax", 7 * i + number});
+      tf::gradients(sum(square(dx)), x).named({"second", 7 * i + number});
+    }
+  };
+  pool(tf::max_pool<3, 2>(x), 0);
+  pool(tf::max_pool<2>(x), 1);
+  pool(tf::max_pool<2, 2, tf::Padding::valid>(x), 2);
+  pool(tf::max_pool<apart>(x), 3);
+  pool(tf::max_pool<padded>(x), 4);
+  pool(tf::max_pool<whole>(x), 5);
+  pool(tf::max_pool<sparse>(x), 6);
+  tf::max_pool_with_argmax<3, 2>(x).indices.named({"argmax", i});
+  if constexpr (!std::is_integral_v<T>) {
+    auto y = tf::avg_pool<3, 2>(x);
+    y.named({"avg", i});
+    tf::gradients(sum(square(y)), x).named({"davg", i});
+    tf::lrn(x).named({"lrn", i});
+    tf::lrn(x, {.depth_radius = 1}).named({"lrn_narrow", i});
+    tf::lrn(x, {.depth_radius = 4}).named({"lrn_packet", i});
+    tf::lrn(x, {.depth_radius = 30}).named({"lrn_wide", i});
+  }
+}
+constexpr void packets(tf::Graph& g) {
+  pools_of_packets<float, 8>(g, 0);
+  pools_of_packets<double, 12>(g, 1);
+  pools_of_packets<tf::float16, 16>(g, 2);
+  pools_of_packets<std::int8_t, 8>(g, 3);
+}
+
 constexpr tf::ConvOptions<2> strided{.strides = {2, 3}};
 constexpr tf::ConvOptions<2> dilated{.padding = tf::Padding::valid, .dilations = {2, 1}};
 template <class T>
@@ -89,15 +135,45 @@ constexpr void convolved(tf::Graph& g) {
   depthwise<double>(g, 1);
 }
 
+template <int Channels, int Size, int Stride>
 constexpr void with_nan(tf::Graph& g) {
-  auto x = tf::placeholder<float, 1, 6, 6, 2>(g, "x");
-  auto [y, at] = tf::max_pool_with_argmax<3, 2>(x);
+  auto x = tf::placeholder<float, 1, 6, 6, Channels>(g, "x");
+  auto slope = tf::placeholder<float, 1, 6 / Stride, 6 / Stride, Channels>(g, "slope");
+  auto [y, at] = tf::max_pool_with_argmax<Size, Stride>(x);
   y.named("y");
   at.named("at");
-  tf::gradients(sum(tf::where(equal(y, y), y, 1)), x).named("dx");
+  tf::gradients(sum(y * slope), x).named("dx");
 }
-template <class Target>
-using SessionOn = tf::Session<with_nan, tf::training, Target>;
+
+template <class Values>
+std::vector<std::uint32_t> bits_of(const Values& values) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
+}
+/// Few different numbers, signed zeros and NaN. Sums of gradients have their signs, too.
+template <int Channels, int Size, int Stride>
+void check_ties() {
+  constexpr float values[] = {1, -0.0f, 0, std::numeric_limits<float>::quiet_NaN(), 1, -1, 0};
+  constexpr std::int64_t places = 6 / Stride * (6 / Stride) * Channels;
+  std::vector<float> x(36 * Channels);
+  std::vector<float> slope(places);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = values[i * i / 3 % 7];
+  for (std::size_t i = 0; i < slope.size(); ++i)
+    slope[i] = i % 3 == 0 ? -0.0f : 0.5f + static_cast<float>(i % 5);
+  tf::Variables variables;
+  tf::Session<with_nan<Channels, Size, Stride>, tf::training, tf::CpuTarget<>> near(variables);
+  tf::Session<with_nan<Channels, Size, Stride>, tf::training, test::CudaTargetOnHost> far(
+      variables);
+  const auto run = [&](auto& session) {
+    return session.template run<"y", "at", "dx">(tf::feed<"x">(x), tf::feed<"slope">(slope));
+  };
+  const auto [y, at, dx] = run(near);
+  const auto [got_y, got_at, got_dx] = run(far);
+  CHECK(got_at == at);
+  CHECK(bits_of(got_y) == bits_of(y));
+  CHECK(bits_of(got_dx) == bits_of(dx));
+}
 
 }  // namespace
 
@@ -107,19 +183,16 @@ TEST_CASE("a GPU pools with the processor's bits") {
 TEST_CASE("a GPU computes gradients of pools with the processor's bits") {
   for (const std::int64_t batch : {1, 3}) test::check_cuda<pool_slopes>(batch, 0);
 }
+TEST_CASE("a GPU pools several channels in a thread with the processor's bits") {
+  for (const std::int64_t batch : {0, 1, 3}) test::check_cuda<packets>(batch, 0);
+}
 TEST_CASE("a GPU convolves channels by themselves with the processor's bits") {
   for (const std::int64_t batch : {1, 9}) test::check_cuda<convolved>(batch, 0);
 }
-TEST_CASE("a GPU pools NaN and equal elements as the processor does") {
-  std::vector<float> x(72, 1.0f);
-  x[20] = std::numeric_limits<float>::quiet_NaN();
-  x[31] = x[20];
-  x[50] = 2;
-  tf::Variables variables;
-  SessionOn<tf::CpuTarget<>> near(variables);
-  SessionOn<test::CudaTargetOnHost> far(variables);
-  const auto [at, dx] = near.run<"at", "dx">(tf::feed<"x">(x));
-  const auto [got_at, got_dx] = far.run<"at", "dx">(tf::feed<"x">(x));
-  CHECK(got_at == at);
-  CHECK(got_dx == dx);
+TEST_CASE("a GPU pools NaN, signed zeros and equal elements as the processor does") {
+  check_ties<3, 3, 2>();
+  check_ties<4, 3, 2>();
+  check_ties<3, 2, 2>();
+  check_ties<8, 2, 2>();
+  check_ties<4, 2, 3>();
 }

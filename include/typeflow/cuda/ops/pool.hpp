@@ -1,125 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Kernels of ops/nn/pool.hpp. A thread computes one element; neighbouring threads have neighbouring
-// channels. Gradients do not scatter: each element of dx finds the windows that cover it, and adds
-// their contributions in order, as on the processor.
+// Kernels of ops/nn/pool.hpp. Gradients do not scatter: each element of dx finds the windows that
+// cover it, and adds their contributions in order, as on the processor. If windows do not overlap,
+// a thread writes dx for a whole window.
 
+#include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
-#include "typeflow/cuda/loops.hpp"
+#include "typeflow/cuda/pool_loops.hpp"
 #include "typeflow/ops/nn/pool.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
-using typeflow::detail::AxisRange;
-using typeflow::detail::PoolImage;
-
-/// A place of a window, or a pixel of the image.
-struct PoolPoint {
-  std::int64_t image;
-  std::int64_t d;
-  std::int64_t h;
-  std::int64_t w;
-  std::int64_t channel;
-};
-
-/// The geometry of a pool, and walks through it.
-struct PoolLoops {
-  PoolImage image;
-
-  PoolLoops(const ops::WindowAttributes& window, const Tensor& x) : image(window, x.extents) {}
-
-  std::int64_t results() const {
-    return image.images * image.out[0] * image.out[1] * image.out[2] * image.channels;
-  }
-  std::int64_t elements() const {
-    return image.images * image.in[0] * image.in[1] * image.in[2] * image.channels;
-  }
-  template <class Index>
-  TYPEFLOW_DEVICE PoolPoint point(Index i, const std::int64_t (&extent)[max_window_rank]) const {
-    PoolPoint p;
-    p.channel = next_digit(i, image.channels);
-    p.w = next_digit(i, extent[2]);
-    p.h = next_digit(i, extent[1]);
-    p.d = next_digit(i, extent[0]);
-    p.image = static_cast<std::int64_t>(i);
-    return p;
-  }
-  template <class Index>
-  TYPEFLOW_DEVICE PoolPoint place(Index i) const {
-    return point(i, image.out);
-  }
-  template <class Index>
-  TYPEFLOW_DEVICE PoolPoint pixel(Index i) const {
-    return point(i, image.in);
-  }
-
-  /// Calls f(element of x) for the window at a place, in the order of x, until it returns true.
-  template <class F>
-  TYPEFLOW_DEVICE void each_in_window(const PoolPoint& at, const F& f) const {
-    const AxisRange d = image.covered(0, at.d);
-    const AxisRange h = image.covered(1, at.h);
-    const AxisRange w = image.covered(2, at.w);
-    for (std::int64_t i = d.begin; i < d.end; ++i) {
-      for (std::int64_t j = h.begin; j < h.end; ++j) {
-        const std::int64_t row = (at.image * image.in[0] + i) * image.in[1] + j;
-        for (std::int64_t k = w.begin; k < w.end; ++k) {
-          if (f((row * image.in[2] + k) * image.channels + at.channel)) return;
-        }
-      }
-    }
-  }
-  /// Calls f(element of y, its place) for the windows that cover a pixel, in the order of y.
-  template <class F>
-  TYPEFLOW_DEVICE void each_covering(const PoolPoint& at, const F& f) const {
-    const AxisRange d = image.covering(0, at.d);
-    const AxisRange h = image.covering(1, at.h);
-    const AxisRange w = image.covering(2, at.w);
-    for (std::int64_t i = d.begin; i < d.end; ++i) {
-      for (std::int64_t j = h.begin; j < h.end; ++j) {
-        const std::int64_t row = (at.image * image.out[0] + i) * image.out[1] + j;
-        for (std::int64_t k = w.begin; k < w.end; ++k) {
-          f((row * image.out[2] + k) * image.channels + at.channel,
-            PoolPoint{at.image, i, j, k, at.channel});
-        }
-      }
-    }
-  }
-  /// The first element of a window that is the largest, or NaN.
-  template <class T>
-  TYPEFLOW_DEVICE std::int64_t largest(const PoolPoint& at, const T* x, T of_window) const {
-    using C = Computed<T>;
-    const C most = static_cast<C>(of_window);
-    std::int64_t found = 0;
-    each_in_window(at, [&](std::int64_t i) {
-      const C e = static_cast<C>(x[i]);
-      found = i;
-      return e == most || e != e;
-    });
-    return found;
-  }
-};
-
-template <class T>
-struct MaxPoolElement {
-  PoolLoops loops;
+template <class T, class Loops>
+struct MaxPoolElement;
+template <class T, class Index, int N>
+struct MaxPoolElement<T, PoolLoops<Index, N>> {
+  static constexpr bool is_of_pixels = false;
+  PoolLoops<Index, N> loops;
   const T* x;
   T* y;
 
-  template <class Index>
-  TYPEFLOW_DEVICE void operator()(Index at) const {
-    using C = Computed<T>;
-    bool is_first = true;
-    C best = C(0);
-    loops.each_in_window(loops.place(at), [&](std::int64_t i) {
-      const C e = static_cast<C>(x[i]);
-      if (is_first || (!(e <= best) && best == best)) best = e;
-      is_first = false;
-      return false;
-    });
-    y[at] = static_cast<T>(best);
+  template <class Number>
+  TYPEFLOW_DEVICE void operator()(Number at) const {
+    const auto found = loops.largest(loops.place(static_cast<Index>(at)), x);
+    Packet<T, N> result;
+    TYPEFLOW_UNROLL
+    for (int n = 0; n < N; ++n) result.element[n] = static_cast<T>(found.value[n]);
+    store_channels<N>(y + at * N, result);
   }
 };
 
@@ -128,23 +37,29 @@ struct kernel_of<ops::MaxPool> {
   template <class T>
   static void run(const ops::MaxPool& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    const PoolLoops loops(op.window, *in);
-    each(call, loops.results(),
-         MaxPoolElement<T>{loops, static_cast<const T*>(in->data), static_cast<T*>(out->data)});
+    each_pool<MaxPoolElement, T>(call, PoolImage(op.window, in->extents),
+                                 static_cast<const T*>(in->data), static_cast<T*>(out->data));
   }
 };
 
-template <class T>
-struct MaxPoolSelectElement {
-  PoolLoops loops;
+template <class T, class Loops>
+struct MaxPoolSelectElement;
+template <class T, class Index, int N>
+struct MaxPoolSelectElement<T, PoolLoops<Index, N>> {
+  static constexpr bool is_of_pixels = false;
+  PoolLoops<Index, N> loops;
   const T* x;
-  const T* y;
   const T* z;
   T* out;
 
-  template <class Index>
-  TYPEFLOW_DEVICE void operator()(Index at) const {
-    out[at] = z[loops.largest(loops.place(at), x, y[at])];
+  template <class Number>
+  TYPEFLOW_DEVICE void operator()(Number at) const {
+    const PoolPoint<Index> place = loops.place(static_cast<Index>(at));
+    const auto found = loops.largest(place, x);
+    Packet<T, N> result;
+    TYPEFLOW_UNROLL
+    for (int n = 0; n < N; ++n) result.element[n] = z[loops.offset(found.pixel[n], place) + n];
+    store_channels<N>(out + at * N, result);
   }
 };
 
@@ -153,34 +68,116 @@ struct kernel_of<ops::MaxPoolSelect> {
   template <class T>
   static void run(const ops::MaxPoolSelect& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    const PoolLoops loops(op.window, *in);
-    each(call, loops.results(),
-         MaxPoolSelectElement<T>{loops, static_cast<const T*>(in[0].data),
-                                 static_cast<const T*>(in[1].data),
-                                 static_cast<const T*>(in[2].data), static_cast<T*>(out->data)});
+    each_pool<MaxPoolSelectElement, T>(
+        call, PoolImage(op.window, in->extents), static_cast<const T*>(in[0].data),
+        static_cast<const T*>(in[2].data), static_cast<T*>(out->data));
   }
 };
 
-template <class T>
-struct MaxPoolGradientElement {
-  PoolLoops loops;
+/// A pixel of dx. It has a window's gradient if it is as large as y, and none before it in the
+/// window is.
+template <class T, class Loops>
+struct MaxPoolGradientElement;
+template <class T, class Index, int N>
+struct MaxPoolGradientElement<T, PoolLoops<Index, N>> {
+  static constexpr bool is_of_pixels = true;
+  PoolLoops<Index, N> loops;
   const T* x;
   const T* y;
   const T* dy;
   T* dx;
 
-  template <class Index>
-  TYPEFLOW_DEVICE void operator()(Index at) const {
+  template <class Number>
+  TYPEFLOW_DEVICE void operator()(Number at) const {
     using C = Computed<T>;
-    const C element = static_cast<C>(x[at]);
-    C sum = C(0);
-    loops.each_covering(loops.pixel(at), [&](std::int64_t i, const PoolPoint& place) {
-      const bool may_be = element == static_cast<C>(y[i]) || element != element;
-      if (may_be && loops.largest(place, x, y[i]) == static_cast<std::int64_t>(at)) {
-        sum = sum + static_cast<C>(dy[i]);
+    const PoolPoint<Index> pixel = loops.pixel(static_cast<Index>(at));
+    const Packet<T, N> own = load_channels<N>(x + at * N);
+    C sum[N] = {};
+    loops.each_covering(pixel, [&](Index number, const PoolPoint<Index>& place) {
+      const Index offset = loops.offset(number, pixel);
+      const Packet<T, N> most = load_channels<N>(y + offset);
+      bool wins[N];
+      bool any = false;
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < N; ++n) {
+        wins[n] = is_largest(own.element[n], most.element[n]);
+        any = any || wins[n];
+      }
+      if (!any) return;
+      loops.each_before(place, pixel, [&](Index before) {
+        const Packet<T, N> elements = load_channels<N>(x + loops.offset(before, pixel));
+        TYPEFLOW_UNROLL
+        for (int n = 0; n < N; ++n) {
+          wins[n] = wins[n] && !is_largest(elements.element[n], most.element[n]);
+        }
+      });
+      const Packet<T, N> slope = load_channels<N>(dy + offset);
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < N; ++n) {
+        if (wins[n]) sum[n] = sum[n] + static_cast<C>(slope.element[n]);
       }
     });
-    dx[at] = static_cast<T>(sum);
+    Packet<T, N> result;
+    TYPEFLOW_UNROLL
+    for (int n = 0; n < N; ++n) result.element[n] = static_cast<T>(sum[n]);
+    store_channels<N>(dx + at * N, result);
+  }
+
+  /// Whether an element is its window's largest, or NaN.
+  TYPEFLOW_DEVICE static bool is_largest(T element, T most) {
+    const auto e = static_cast<Computed<T>>(element);
+    return e == static_cast<Computed<T>>(most) || e != e;
+  }
+};
+
+/// A window's cell of dx, of windows that do not overlap: the window's gradient at its largest
+/// element, and 0 elsewhere.
+template <class T, class Loops>
+struct MaxPoolCell;
+template <class T, class Index, int N>
+struct MaxPoolCell<T, PoolLoops<Index, N>> {
+  static constexpr bool is_of_pixels = false;
+  PoolLoops<Index, N> loops;
+  const T* x;
+  const T* dy;
+  T* dx;
+
+  template <class Number>
+  TYPEFLOW_DEVICE void operator()(Number at) const {
+    using C = Computed<T>;
+    const PoolPoint<Index> place = loops.place(static_cast<Index>(at));
+    Packet<T, N> slope = load_channels<N>(dy + at * N);
+    TYPEFLOW_UNROLL
+    for (int n = 0; n < N; ++n) {  // a sum as the others: -0 becomes 0
+      slope.element[n] = static_cast<T>(C(0) + static_cast<C>(slope.element[n]));
+    }
+    const auto found = loops.largest(place, x);
+    loops.each_pixel(place.image, loops.d.cell(place.d), loops.h.cell(place.h),
+                     loops.w.cell(place.w), [&](Index pixel) {
+                       Packet<T, N> result;
+                       TYPEFLOW_UNROLL
+                       for (int n = 0; n < N; ++n) {
+                         result.element[n] =
+                             pixel == found.pixel[n] ? slope.element[n] : static_cast<T>(C(0));
+                       }
+                       store_channels<N>(dx + loops.offset(pixel, place), result);
+                     });
+  }
+
+  /// Whether the cells of these windows are dx, and small enough for a thread.
+  static bool fits(const PoolImage& image) {
+    constexpr std::int64_t largest_cell = 64;
+    std::int64_t cell = 1;
+    bool fits = true;
+    for (int i = 0; i < max_window_rank; ++i) {
+      const WindowAxis& axis = image.axis[i];
+      fits = fits && image.out[i] > 0 && axis.size <= axis.stride;
+      if (image.out[i] > 1)
+        cell *= std::min(axis.stride, largest_cell + 1);
+      else
+        cell *= std::min(image.in[i], largest_cell + 1);
+    }
+    return fits && cell <= largest_cell;
   }
 };
 
@@ -189,31 +186,46 @@ struct kernel_of<ops::MaxPoolGradient> {
   template <class T>
   static void run(const ops::MaxPoolGradient& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    const PoolLoops loops(op.window, *in);
-    each(call, loops.elements(),
-         MaxPoolGradientElement<T>{loops, static_cast<const T*>(in[0].data),
-                                   static_cast<const T*>(in[1].data),
-                                   static_cast<const T*>(in[2].data), static_cast<T*>(out->data)});
+    const PoolImage image(op.window, in->extents);
+    const auto* const x = static_cast<const T*>(in[0].data);
+    const auto* const y = static_cast<const T*>(in[1].data);
+    const auto* const dy = static_cast<const T*>(in[2].data);
+    auto* const dx = static_cast<T*>(out->data);
+    if (MaxPoolCell<T, PoolLoops<std::int64_t, 1>>::fits(image)) {
+      each_pool<MaxPoolCell, T>(call, image, x, dy, dx);
+    } else {
+      each_pool<MaxPoolGradientElement, T>(call, image, x, y, dy, dx);
+    }
   }
 };
 
-template <class T>
-struct AvgPoolElement {
-  PoolLoops loops;
+template <class T, class Loops>
+struct AvgPoolElement;
+template <class T, class Index, int N>
+struct AvgPoolElement<T, PoolLoops<Index, N>> {
+  static constexpr bool is_of_pixels = false;
+  PoolLoops<Index, N> loops;
   const T* x;
   T* y;
 
-  template <class Index>
-  TYPEFLOW_DEVICE void operator()(Index at) const {
+  template <class Number>
+  TYPEFLOW_DEVICE void operator()(Number at) const {
     using C = Computed<T>;
-    C sum = C(0);
-    std::int64_t count = 0;
-    loops.each_in_window(loops.place(at), [&](std::int64_t i) {
-      sum = sum + static_cast<C>(x[i]);
+    const PoolPoint<Index> place = loops.place(static_cast<Index>(at));
+    C sum[N] = {};
+    Index count = 0;
+    loops.each_in_window(place, [&](Index pixel) {
+      const Packet<T, N> elements = load_channels<N>(x + loops.offset(pixel, place));
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < N; ++n) sum[n] = sum[n] + static_cast<C>(elements.element[n]);
       ++count;
-      return false;
     });
-    y[at] = static_cast<T>(sum / static_cast<C>(count));
+    Packet<T, N> result;
+    TYPEFLOW_UNROLL
+    for (int n = 0; n < N; ++n) {
+      result.element[n] = static_cast<T>(sum[n] / static_cast<C>(count));
+    }
+    store_channels<N>(y + at * N, result);
   }
 };
 
@@ -222,30 +234,37 @@ struct kernel_of<ops::AvgPool> {
   template <class T>
   static void run(const ops::AvgPool& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    const PoolLoops loops(op.window, *in);
-    each(call, loops.results(),
-         AvgPoolElement<T>{loops, static_cast<const T*>(in->data), static_cast<T*>(out->data)});
+    each_pool<AvgPoolElement, T>(call, PoolImage(op.window, in->extents),
+                                 static_cast<const T*>(in->data), static_cast<T*>(out->data));
   }
 };
 
-template <class T>
-struct AvgPoolGradientElement {
-  PoolLoops loops;
+template <class T, class Loops>
+struct AvgPoolGradientElement;
+template <class T, class Index, int N>
+struct AvgPoolGradientElement<T, PoolLoops<Index, N>> {
+  static constexpr bool is_of_pixels = true;
+  PoolLoops<Index, N> loops;
   const T* dy;
   T* dx;
 
-  template <class Index>
-  TYPEFLOW_DEVICE void operator()(Index at) const {
+  template <class Number>
+  TYPEFLOW_DEVICE void operator()(Number at) const {
     using C = Computed<T>;
-    C sum = C(0);
-    loops.each_covering(loops.pixel(at), [&](std::int64_t i, const PoolPoint& place) {
-      const std::int64_t count = loops.image.covered(0, place.d).size() *
-                                 loops.image.covered(1, place.h).size() *
-                                 loops.image.covered(2, place.w).size();
+    const PoolPoint<Index> pixel = loops.pixel(static_cast<Index>(at));
+    C sum[N] = {};
+    loops.each_covering(pixel, [&](Index number, const PoolPoint<Index>& place) {
+      const Index count = loops.d.covered(place.d).size() * loops.h.covered(place.h).size() *
+                          loops.w.covered(place.w).size();
       const C part = C(1) / static_cast<C>(count);
-      sum = sum + static_cast<C>(dy[i]) * part;
+      const Packet<T, N> slope = load_channels<N>(dy + loops.offset(number, pixel));
+      TYPEFLOW_UNROLL
+      for (int n = 0; n < N; ++n) sum[n] = sum[n] + static_cast<C>(slope.element[n]) * part;
     });
-    dx[at] = static_cast<T>(sum);
+    Packet<T, N> result;
+    TYPEFLOW_UNROLL
+    for (int n = 0; n < N; ++n) result.element[n] = static_cast<T>(sum[n]);
+    store_channels<N>(dx + at * N, result);
   }
 };
 
@@ -254,10 +273,9 @@ struct kernel_of<ops::AvgPoolGradient> {
   template <class T>
   static void run(const ops::AvgPoolGradient& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    const PoolLoops loops(op.window, *out);
-    each(call, loops.elements(),
-         AvgPoolGradientElement<T>{loops, static_cast<const T*>(in->data),
-                                   static_cast<T*>(out->data)});
+    each_pool<AvgPoolGradientElement, T>(call, PoolImage(op.window, out->extents),
+                                         static_cast<const T*>(in->data),
+                                         static_cast<T*>(out->data));
   }
 };
 

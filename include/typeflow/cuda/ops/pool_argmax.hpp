@@ -10,18 +10,28 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 
-template <class T>
-struct MaxPoolArgmaxElement {
-  PoolLoops loops;
+template <class T, class Loops>
+struct MaxPoolArgmaxElement;
+template <class T, class Index, int N>
+struct MaxPoolArgmaxElement<T, PoolLoops<Index, N>> {
+  static constexpr bool is_of_pixels = false;
+  PoolLoops<Index, N> loops;
   const T* x;
-  const T* y;
   std::int64_t* out;
   std::int64_t image_size;  ///< subtracted for each image before this one
 
-  template <class Index>
-  TYPEFLOW_DEVICE void operator()(Index at) const {
-    const PoolPoint place = loops.place(at);
-    out[at] = loops.largest(place, x, y[at]) - place.image * image_size;
+  template <class Number>
+  TYPEFLOW_DEVICE void operator()(Number at) const {
+    const PoolPoint<Index> place = loops.place(static_cast<Index>(at));
+    const auto found = loops.largest(place, x);
+    const std::int64_t first = static_cast<std::int64_t>(place.image) * image_size;
+    Packet<std::int64_t, N> result;
+    TYPEFLOW_UNROLL
+    for (int n = 0; n < N; ++n) {
+      result.element[n] =
+          static_cast<std::int64_t>(loops.offset(found.pixel[n], place)) + n - first;
+    }
+    store_channels<N>(out + at * N, result);
   }
 };
 
@@ -30,14 +40,11 @@ struct kernel_of<ops::MaxPoolArgmax> {
   template <class T>
   static void run(const ops::MaxPoolArgmax& op, const Tensor* in, const Tensor* out,
                   const KernelCall& call) {
-    const PoolLoops loops(op.window, *in);
-    const std::int64_t* const size = loops.image.in;
+    const PoolImage image(op.window, in->extents);
     const std::int64_t image_size =
-        op.include_batch != 0 ? 0 : size[0] * size[1] * size[2] * loops.image.channels;
-    each(call, loops.results(),
-         MaxPoolArgmaxElement<T>{loops, static_cast<const T*>(in[0].data),
-                                 static_cast<const T*>(in[1].data),
-                                 static_cast<std::int64_t*>(out->data), image_size});
+        op.include_batch != 0 ? 0 : image.in[0] * image.in[1] * image.in[2] * image.channels;
+    each_pool<MaxPoolArgmaxElement, T>(call, image, static_cast<const T*>(in[0].data),
+                                       static_cast<std::int64_t*>(out->data), image_size);
   }
 };
 
