@@ -20,6 +20,7 @@
 #include <type_traits>
 
 #include "typeflow/cuda/sorting.hpp"
+#include "typeflow/ops/elementwise/binary.hpp"
 #include "typeflow/ops/index/indexing.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
@@ -103,7 +104,7 @@ struct ScatterRuns {
   std::int64_t parts;   ///< of a row; 0: runs are not cut
   Sum* partial;         ///< (outer, parts, inner): what parts of cut runs come to
 
-  /// The key behind the last place of a row, which no index has.
+  /// The key in front of a row's first place, which no index has.
   static constexpr std::uint64_t no_key = ~std::uint64_t{0};
 
   /// Whether a run is cut in front of part `number`.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Gathers, scatters, segments and stitches on a pretended GPU. Sums have the bits of the
-// processor's, because each adds up in the order of the indices. Of several wrong indices the first
-// is reported, and a variable then stays as it is.
+// Gathers, scatters, segments and stitches on a pretended GPU. Sums of up to 256 values have the
+// bits of the processor's, because each adds up in the order of the indices (test_scattering.cpp
+// has longer ones). Of several wrong indices the first is reported, and a variable then stays as it
+// is.
 
 #include "support/check_cuda.hpp"
 

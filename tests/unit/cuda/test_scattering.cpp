@@ -83,8 +83,9 @@ std::vector<Part> parts_of(const std::vector<std::int32_t>& ids, std::int64_t ex
   };
   std::vector<std::int64_t> order(ids.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
+  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return key(a) != key(b) ? key(a) < key(b) : a < b;
+  });
   std::vector<Part> parts;
   std::int64_t run = 0;  // the first place of the run
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(order.size()); ++i) {
