@@ -37,16 +37,14 @@ __global__ void columns_kernel(typename Code::Arguments a, ColumnsShape shape,
     Code::columns(a, shape, number / parts, number % parts, task % shape.blocks, partial);
   }
 }
-/// Merges the chunks of each column, a thread for each column.
+/// Merges the chunks of columns. A block has the columns that it has in columns_kernel.
 template <class Code>
 __global__ void columns_merge_kernel(typename Code::Arguments a, ColumnsShape shape,
                                      const typename Code::States* partial) {
-  const auto stride = static_cast<std::int64_t>(gridDim.x) * static_cast<std::int64_t>(blockDim.x);
-  for (std::int64_t i =
-           static_cast<std::int64_t>(blockIdx.x) * static_cast<std::int64_t>(blockDim.x) +
-           static_cast<std::int64_t>(threadIdx.x);
-       i < shape.outer * Code::width(a); i += stride) {
-    Code::merge_chunks(a, shape, i / Code::width(a), i % Code::width(a), partial);
+  const std::int64_t tasks = shape.outer * shape.blocks;
+  for (auto task = static_cast<std::int64_t>(blockIdx.x); task < tasks;
+       task += static_cast<std::int64_t>(gridDim.x)) {
+    Code::merge_chunks(a, shape, task / shape.blocks, task % shape.blocks, partial);
   }
 }
 
@@ -74,8 +72,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
     auto* const partial = static_cast<States*>(call.workspace);
     launch(call, &columns_kernel<Code>, std::min(tasks, most_blocks), threads, a, shape, partial);
     if (!shape.is_split) return;
-    const std::int64_t all = shape.outer * width(a);
-    launch(call, &columns_merge_kernel<Code>, std::min((all + threads - 1) / threads, most_blocks),
+    launch(call, &columns_merge_kernel<Code>, std::min(shape.outer * shape.blocks, most_blocks),
            threads, a, shape, partial);
   }
 
@@ -85,13 +82,8 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
   TYPEFLOW_DEVICE static void columns(const Arguments& a, const ColumnsShape& shape,
                                       std::int64_t outer, std::int64_t chunk, std::int64_t block,
                                       States* partial) {
-    Task task;
-    task.across = static_cast<int>(threadIdx.x) % shape.across;
-    task.down = static_cast<int>(threadIdx.x) / shape.across;
-    task.outer = outer;
-    task.column = block * shape.across + task.across;
+    const Task task = task_of(a, shape, outer, block);
     const bool is_inside = task.column < width(a);
-    find_coordinates<Outer>(task.coordinate, outer, a.extent);
     Registers r{};
     if (is_inside) {
       load_all<-1>(a, task, 0, r, typename M::InputNumbers{});
@@ -110,32 +102,37 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
     }
   }
 
+  /// A block's columns, whose chunks are folded. All its threads call it.
   TYPEFLOW_DEVICE static void merge_chunks(const Arguments& a, const ColumnsShape& shape,
-                                           std::int64_t outer, std::int64_t column,
+                                           std::int64_t outer, std::int64_t block,
                                            const States* partial) {
-    Task task{};
-    task.outer = outer;
-    task.column = column;
-    find_coordinates<Outer>(task.coordinate, outer, a.extent);
-    Registers r{};
-    load_all<-1>(a, task, 0, r, typename M::InputNumbers{});
+    const Task task = task_of(a, shape, outer, block);
+    const bool is_inside = task.column < width(a);
     const ElementContext at{a.random, index_of_column(a, task)};
-    M::template evaluate_rows<0>(r, a.ops, at);
+    Registers r{};
+    if (is_inside) {
+      load_all<-1>(a, task, 0, r, typename M::InputNumbers{});
+      M::template evaluate_rows<0>(r, a.ops, at);
+    }
     States states;
     reset<M, 0>(states);
     constexpr int loads = 8;  // at once
-    for (std::int64_t c = 0; c < shape.chunks; c += loads) {
+    const int below = threads / shape.across;
+    for (std::int64_t c = task.down; c < shape.chunks && is_inside; c += loads * below) {
       States of_chunk[loads];
       TYPEFLOW_UNROLL
       for (int j = 0; j < loads; ++j) {
-        if (c + j >= shape.chunks) continue;
-        of_chunk[j] = partial[(outer * shape.chunks + c + j) * width(a) + column];
+        const std::int64_t chunk = c + j * below;
+        if (chunk >= shape.chunks) continue;
+        of_chunk[j] = partial[(outer * shape.chunks + chunk) * width(a) + task.column];
       }
       TYPEFLOW_UNROLL
       for (int j = 0; j < loads; ++j) {
-        if (c + j < shape.chunks) merge<M, 0>(states, of_chunk[j]);
+        if (c + j * below < shape.chunks) merge<M, 0>(states, of_chunk[j]);
       }
     }
+    merge_below<0>(shape, task, states);
+    if (!is_inside || task.down != 0) return;
     finish<M, 0>(states, r);
     M::template evaluate_rows<1>(r, a.ops, at);
     store_all<true>(a, task, 0, r, typename M::StoreNumbers{});
@@ -158,8 +155,9 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
 
   /// Whether nothing but what follows a column waits for its folds.
   static constexpr bool may_split = M::passes == 1;
-  /// Rows of a chunk, and up to how many blocks rows are divided.
-  static constexpr std::int64_t chunk_length = 256;
+  /// Rows of a chunk, from how many rows there are chunks, and up to how many blocks.
+  static constexpr std::int64_t chunk_length = 128;
+  static constexpr std::int64_t many_rows = 512;
   static constexpr std::int64_t few_blocks = 256;
 
   static constexpr ColumnsShape shape_of(const std::int64_t* extents) {
@@ -168,11 +166,22 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
     while (shape.across < warp_size && shape.across < columns) shape.across *= 2;
     shape.blocks = (columns + shape.across - 1) / shape.across;
     for (int k = 0; k < Outer; ++k) shape.outer *= extents[k];
-    if (shape.outer * shape.blocks <= few_blocks) {
+    if (shape.outer * shape.blocks <= few_blocks && extents[Outer] >= many_rows) {
       shape.chunks = std::clamp<std::int64_t>(extents[Outer] / chunk_length, 1, 256);
     }
     shape.is_split = may_split && shape.chunks > 1;
     return shape;
+  }
+  /// The thread's work in a block of columns.
+  TYPEFLOW_DEVICE static Task task_of(const Arguments& a, const ColumnsShape& shape,
+                                      std::int64_t outer, std::int64_t block) {
+    Task task;
+    task.across = static_cast<int>(threadIdx.x) % shape.across;
+    task.down = static_cast<int>(threadIdx.x) / shape.across;
+    task.outer = outer;
+    task.column = block * shape.across + task.across;
+    find_coordinates<Outer>(task.coordinate, outer, a.extent);
+    return task;
   }
   TYPEFLOW_DEVICE static std::int64_t index_of_column(const Arguments& a, const Task& task) {
     return task.outer * width(a) + task.column;
@@ -197,15 +206,20 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
       }
     }
   }
-  /// Folds all rows, chunk by chunk, as merge_chunks does.
+  /// Folds all rows, chunk by chunk. Threads share out the chunks as in merge_chunks, so that a sum
+  /// has the same bits.
   template <int P>
   TYPEFLOW_DEVICE static States fold(const Arguments& a, const ColumnsShape& shape,
                                      const Task& task, bool is_inside, const Registers& of_column) {
+    if (shape.chunks == 1) return fold_chunk<P>(a, shape, task, is_inside, of_column, 0);
     States states;
     reset<M, P>(states);
+    const int below = threads / shape.across;
     for (std::int64_t c = 0; c < shape.chunks; ++c) {
-      merge<M, P>(states, fold_chunk<P>(a, shape, task, is_inside, of_column, c));
+      const States of_chunk = fold_chunk<P>(a, shape, task, is_inside, of_column, c);
+      if (task.down == c % below) merge<M, P>(states, of_chunk);
     }
+    merge_below<P>(shape, task, states);
     return states;
   }
   /// Folds the thread's rows of a chunk, and merges those of all threads below one another.
@@ -240,10 +254,19 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
         }
       }
     }
+    merge_below<P>(shape, task, states);
+    return states;
+  }
+  /// Merges the states of the threads below one another, which all get the result. All threads of
+  /// the block call it.
+  template <int P>
+  TYPEFLOW_DEVICE static void merge_below([[maybe_unused]] const ColumnsShape& shape,
+                                          [[maybe_unused]] const Task& task,
+                                          [[maybe_unused]] States& states) {
     if constexpr (M::template has_folds<P>) {
       __shared__ States shared[threads];
       shared[threadIdx.x] = states;
-      for (int by = below / 2; by > 0; by /= 2) {
+      for (int by = threads / shape.across / 2; by > 0; by /= 2) {
         __syncthreads();
         if (task.down < by) {
           merge<M, P>(states, shared[static_cast<int>(threadIdx.x) + by * shape.across]);
@@ -254,7 +277,6 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
       states = shared[task.across];
       __syncthreads();  // nobody writes into `shared` again while others read
     }
-    return states;
   }
 
   /// With P >= 0 the inputs of row k that pass P needs, else those of the column.
