@@ -26,6 +26,7 @@ namespace typeflow::inline TYPEFLOW_ISA::cuda_kernels {
 ///   template <class A, class B, unsigned Variant> struct Operands : ProductOperands, with members
 ///     a and b, which are Sources (panels.hpp) of elements A and B; kernels get it by value
 ///   static ProductSize size(const std::int64_t* extents);   of all products together
+///   static constexpr std::int64_t few_percent;   optional: see ProductPlan
 ///   static constexpr bool of_bfloat16(unsigned variant);   optional: whether all elements of float
 ///     operands are numbers of bfloat16
 ///   template <class A, class B, unsigned Variant, class F>
@@ -325,8 +326,12 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
 
   template <Precision P>
   static constexpr ProductPlan plan_of(const std::int64_t* extents) {
+    constexpr std::int64_t few_percent = [] {
+      if constexpr (requires { Rules::few_percent; }) return Rules::few_percent;
+      return std::int64_t{100};
+    }();
     return ProductPlan::of<ProductTiles<T, precision_of(P)>>(Rules::size(extents),
-                                                             matrices_of(extents));
+                                                             matrices_of(extents), few_percent);
   }
   template <class Tile>
   static void launch_tiles(const KernelCall& call, const Operands& operands, const Result& result) {

@@ -38,8 +38,11 @@ struct ProductPlan {
   static constexpr std::int64_t most_parts = 256;
   static constexpr std::int64_t longest_part = std::int64_t{1} << 30;
 
+  /// `few_percent`: what a panel of a tile of few takes, for operands that are found more slowly
+  /// than a matrix's; 100 for a matrix's.
   template <class Tiles>
-  static constexpr ProductPlan of(const ProductSize& z, std::int64_t matrices) {
+  static constexpr ProductPlan of(const ProductSize& z, std::int64_t matrices,
+                                  std::int64_t few_percent = 100) {
     using Big = typename Tiles::Big;
     constexpr std::int64_t enough = 2 * multiprocessors * 128 * 128 / (Big::rows * Big::columns);
     if (Tiles::has_big && z.rows > Big::rows / 2 && z.columns > Big::columns / 2 &&
@@ -49,7 +52,8 @@ struct ProductPlan {
     const std::int64_t parts = small_parts<typename Tiles::Small>(z, matrices);
     if constexpr (Tiles::has_few) {
       using Few = typename Tiles::Few;
-      const std::int64_t parts_of_few = few_parts<Few>(z, matrices);
+      const TileTimes few_times{2800, 1350 * few_percent / 100};
+      const std::int64_t parts_of_few = few_parts<Few>(few_times, z, matrices);
       if (time_of<Few>(few_times, z, matrices, parts_of_few) <
           time_of<typename Tiles::Small>(small_times, z, matrices, parts)) {
         return {TileChoice::few, parts_of_few};
@@ -59,6 +63,13 @@ struct ProductPlan {
   }
 
  private:
+  /// What a tile takes of its multiprocessor, in ns, as measured on an H100.
+  struct TileTimes {
+    std::int64_t once;   ///< to begin and to end, in which others do not hinder
+    std::int64_t panel;  ///< for each panel, in which they do
+  };
+  static constexpr TileTimes small_times{7000, 1250};
+
   template <class Tile>
   static constexpr std::int64_t tiles_of(const ProductSize& z, std::int64_t matrices) {
     return matrices * z.groups * ((z.rows + Tile::rows - 1) / Tile::rows) *
@@ -76,12 +87,13 @@ struct ProductPlan {
     return std::max(fewest_parts(z), std::min(wanted, possible));
   }
   template <class Tile>
-  static constexpr std::int64_t few_parts(const ProductSize& z, std::int64_t matrices) {
+  static constexpr std::int64_t few_parts(const TileTimes& t, const ProductSize& z,
+                                          std::int64_t matrices) {
     const std::int64_t most = std::min(most_parts, (z.depth + Tile::depth - 1) / Tile::depth);
     std::int64_t parts = fewest_parts(z);
-    std::int64_t least = time_of<Tile>(few_times, z, matrices, parts);
+    std::int64_t least = time_of<Tile>(t, z, matrices, parts);
     for (std::int64_t n = parts + 1; n <= most; n += std::max<std::int64_t>(1, n / 4)) {
-      const std::int64_t time = time_of<Tile>(few_times, z, matrices, n);
+      const std::int64_t time = time_of<Tile>(t, z, matrices, n);
       if (time < least) {
         least = time;
         parts = n;
@@ -89,14 +101,6 @@ struct ProductPlan {
     }
     return parts;
   }
-
-  /// What a tile takes of its multiprocessor, in ns, as measured on an H100.
-  struct TileTimes {
-    std::int64_t once;   ///< to begin and to end, in which others do not hinder
-    std::int64_t panel;  ///< for each panel, in which they do
-  };
-  static constexpr TileTimes few_times{2800, 1350};
-  static constexpr TileTimes small_times{7000, 1250};
 
   /// The time of a product, and of the launch that adds up its parts.
   template <class Tile>

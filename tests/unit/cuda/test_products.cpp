@@ -198,6 +198,11 @@ TEST_CASE("results of few tiles are divided along the depth if that takes less t
   CHECK(plan<float>(100, 10, 784).parts == 7);    // 4 tiles: all panels at once
   CHECK(plan<float>(800, 1024, 100).parts == 1);  // more tiles than multiprocessors
   CHECK(plan<float>(4, 4, 0).parts == 1);
+  using Tiles = tf::cuda_kernels::ProductTiles<float>;
+  using tf::cuda_kernels::ProductPlan;
+  // Operands that are found slowly.
+  CHECK(ProductPlan::of<Tiles>({800, 64, 9800, 1}, 1).tile == TileChoice::few);
+  CHECK(ProductPlan::of<Tiles>({800, 64, 9800, 1}, 1, 240).tile == TileChoice::small);
 }
 
 TEST_CASE("big products on a GPU have big tiles") {
