@@ -3,10 +3,10 @@
 
 """The cases of bench/gpu.cu and bench/gpu_steps.cu by PyTorch, and training steps by JAX.
 
-python gpu.py [FILE]
+python gpu.py [FILE] [CASE]...
 
 Prints a line each: case, value, unit; and, if FILE has the lines that ours print, the ratio of its
-time to ours. Above 1 ours is faster. Operations write into tensors that exist where PyTorch can.
+time to ours. Above 1 ours is faster. Without a CASE it takes all. Operations write into tensors that exist where PyTorch can.
 Training steps have feeds from the host, as ours, in ordinary and in pinned memory. PyTorch takes
 them in three ways, of which the fastest is shown: eager, recorded as a CUDA graph, and by
 torch.compile. JAX takes them with jit, if it is installed and finds the GPU. Convolutions are
@@ -259,12 +259,17 @@ def jax_steps():
 
 def main():
     ours = {}
+    wanted = sys.argv[2:]
     if len(sys.argv) > 1:
         with open(sys.argv[1], encoding="utf-8") as lines:
             for line in lines:
                 words = line.split()
                 if len(words) == 4:
                     ours[words[0]] = float(words[1])
+
+    def only(cases):
+        return (case for case in cases if not wanted or case[0] in wanted)
+
     torch.backends.cudnn.benchmark = True
 
     def show(case, value, unit, ratio):
@@ -288,26 +293,26 @@ def main():
         return [(f"way {i}", lambda run=run: run) for i, run in enumerate(runs)]
 
     print(f"# PyTorch {torch.__version__}: case value unit ours/its")
-    for case, size, run in memory_bound():
+    for case, size, run in only(memory_bound()):
         rate = size / fastest(case, ways_of(run)) / 1e9
         show(case, rate, "GB/s", lambda mine, rate=rate: mine / rate)
     torch.cuda.empty_cache()
-    for case, size, run in compute_bound():
+    for case, size, run in only(compute_bound()):
         rate = size / fastest(case, ways_of(run)) / 1e12
         show(case, rate, "TFLOP/s", lambda mine, rate=rate: mine / rate)
-    for case, net, shape, tf32 in nets():
+    for case, net, shape, tf32 in only(nets()):
         allow_tf32(tf32)
         ways = [(way, functools.cache(make)) for way, make in training_steps(net, shape)]
         for i, suffix in enumerate(("", "_pinned")):
             one = [(way, lambda make=make, i=i: make()[i]) for way, make in ways]
             took = fastest(case + suffix, one) * 1e6
             show(case + suffix, took, "us", lambda mine, took=took: took / mine)
-    for case, run in feeds():
+    for case, run in only(feeds()):
         rate = (1 << 26) / seconds(run) / 1e9
         show(case, rate, "GB/s", lambda mine, rate=rate: mine / rate)
     try:
         print("# JAX: case value unit ours/its")
-        for case, run, wait, steps in jax_steps():
+        for case, run, wait, steps in only(jax_steps()):
             took = seconds(run, wait) / steps * 1e6
             show(case, took, "us", lambda mine, took=took: took / mine)
     except (ImportError, RuntimeError) as error:
