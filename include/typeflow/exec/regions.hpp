@@ -7,6 +7,9 @@
 // Kernels of a recording have the same addresses each time. So each iteration of a recorded loop
 // reads its states in one buffer and writes them to the other one, from which they are copied back.
 // Rows of stacked tensors are copied to memory of the recording, or from there.
+//
+// The iterations of a loop with a known trip count and few calls are recorded one behind the other:
+// each has addresses of its own, and nothing is decided or copied.
 
 #include <algorithm>
 #include <cstddef>
@@ -57,23 +60,30 @@ class RegionFinder {
     }
     return i;
   }
-  /// Branches and loops inside one another in a region.
-  TYPEFLOW_COLD int depth(const Instruction* i, const Instruction* end) const {
+  /// Branches and loops inside one another in a region, without those for which
+  /// `is_straight(loop)`.
+  template <class F>
+  TYPEFLOW_COLD int depth(const Instruction* i, const Instruction* end,
+                          const F& is_straight) const {
     int most = 0;
     while (i != end) {
       const Instruction* const next = end_of_item(i, end);
       if (i->opcode == Opcode::read || i->opcode == Opcode::read_flag) {
         if (i[1].opcode == Opcode::select) {
           each_arm(i + 1, [&](const Instruction* arm, const Instruction* arm_end) {
-            most = std::max(most, 1 + depth(arm, arm_end));
+            most = std::max(most, 1 + depth(arm, arm_end, is_straight));
           });
         }
       }
       if (const Instruction* const entry = entry_of(i, end); entry != nullptr) {
         LoopInstructions loop{};
         find_loop(entry, end, loop);
-        most = std::max(most, 1 + depth(loop.body, loop.binds));
-        if (loop.test != nullptr) most = std::max(most, 1 + depth(loop.condition, loop.test));
+        if (!is_straight(loop)) {
+          most = std::max(most, 1 + depth(loop.body, loop.binds, is_straight));
+          if (loop.test != nullptr) {
+            most = std::max(most, 1 + depth(loop.condition, loop.test, is_straight));
+          }
+        }
       }
       i = next;
     }
@@ -253,7 +263,8 @@ class RegionRecorder {
       scratch_[static_cast<std::size_t>(i - first)] = all.scratch;
       all.scratch = checked_sum(all.scratch, checked_sum(bytes, alignment - 1)) & -alignment;
     }
-    all.depth = finder_.depth(first, end);
+    all.depth =
+        finder_.depth(first, end, [&](const LoopInstructions& loop) { return is_straight(loop); });
     return all;
   }
   /// After needs().
@@ -266,6 +277,7 @@ class RegionRecorder {
 
  private:
   static constexpr std::int64_t alignment = 256;
+  static constexpr std::int64_t most_straight = 512;  ///< kernel calls of all iterations
 
   std::int64_t row_bytes(int place) const {
     return run_.arena.slot_bytes[plan_.places[place].slot];
@@ -287,7 +299,11 @@ class RegionRecorder {
         const Instruction* const count = i->opcode == Opcode::read ? i : nullptr;
         LoopInstructions loop{};
         finder_.find_loop(entry, end, loop);
-        record_loop(loop, count == nullptr ? nullptr : number_at<std::int32_t>(count->a));
+        if (is_straight(loop)) {
+          record_iterations(i, loop);
+        } else {
+          record_loop(loop, count == nullptr ? nullptr : number_at<std::int32_t>(count->a));
+        }
         i = loop.end;
       } else {
         decisions_->begin_branch(at(i->a), i->opcode == Opcode::read_flag, i[1].c);
@@ -318,6 +334,49 @@ class RegionRecorder {
     if (run_.failure.what != 0) throw Error("recording a kernel", "its data is wrong");
   }
 
+  /// Whether a loop's iterations are recorded one behind the other: their number is known, no
+  /// kernel reads a number that the device would have to count, and none fails, after which a loop
+  /// ends.
+  TYPEFLOW_COLD bool is_straight(const LoopInstructions& found) const {
+    const Loop& loop = plan_.loops[found.enter->a];
+    if (loop.tested || loop.given || loop.draws) return false;
+    if (found.enter[2].opcode == Opcode::set_index) return false;
+    const std::int64_t most = loop.max_trip_count.resolve(run_.arena.sizes);
+    if (most <= 0 || most > most_straight / std::max<std::int64_t>(found.binds - found.body, 1)) {
+      return false;
+    }
+    for (const Instruction* i = found.body; i != found.binds; ++i) {
+      if (i->opcode != Opcode::launch) return false;  // a branch or loop inside
+      const ir::Step& step = run_.execution.program.steps[plan_.launches[i->a].step];
+      if (run_.execution.kernels[step.kernel].explain != nullptr) return false;
+    }
+    for (const Instruction* i = found.after; i != found.end; ++i) {
+      if (i->opcode == Opcode::clear_rows || i->opcode == Opcode::set_count) return false;
+    }
+    return true;
+  }
+  /// As the host goes through a loop: rows where they are, and states in two buffers by turns.
+  TYPEFLOW_COLD void record_iterations(const Instruction* first, const LoopInstructions& found) {
+    const Loop& loop = plan_.loops[found.enter->a];
+    const std::int64_t most = loop.max_trip_count.resolve(run_.arena.sizes);
+    const auto bind = [&](const Instruction* i, const Instruction* end) {
+      for (; i != end; ++i) at(i->a) = at(i->b);
+    };
+    bind(first, found.enter);
+    for (std::int64_t done = 0; done < most; ++done) {
+      const std::int64_t index = loop.reversed ? most - 1 - done : done;
+      const bool writes_result = (most - done) % 2 == 1;
+      for (const Instruction* i = found.places; i != found.body; ++i) {
+        if (i->opcode == Opcode::alternate) {
+          at(i->a) = at(writes_result ? i->b : i->c);
+        } else {
+          at(i->a) = number_at<std::byte>(i->b) + index * row_bytes(i->a);
+        }
+      }
+      record_items(found.body, found.binds);
+      bind(found.binds, found.proceed);
+    }
+  }
   TYPEFLOW_COLD void record_loop(const LoopInstructions& found, const std::int32_t* trip_count) {
     const Loop& loop = plan_.loops[found.enter->a];
     const std::int64_t most = loop.max_trip_count.resolve(run_.arena.sizes);

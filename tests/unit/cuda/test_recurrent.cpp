@@ -106,12 +106,14 @@ void check_near(const std::vector<float>& got, const std::vector<float>& right, 
   }
 }
 
+/// `decides`: loops are decided by the GPU, which counts their iterations; otherwise each iteration
+/// is recorded.
 template <auto Model>
-void check_training() {
+void check_training(bool decides) {
   const Trained right = trained<Model, tf::CpuTarget<>>(false);
   Trained recorded;
   const CudaCalls calls = calls_of([&] { recorded = trained<Model, CudaTargetOnHost>(false); });
-  CHECK(calls.nodes > 0);
+  CHECK((calls.nodes > 0) == decides);
   // All but the first with each size and each set of fetches, of which there are four.
   CHECK(calls.graph_launches == 10);
   const Trained launched = trained<Model, CudaTargetOnHost>(true);
@@ -124,10 +126,11 @@ void check_training() {
 
 }  // namespace
 
-TEST_CASE("an LSTM trains on a GPU as on the processor") { check_training<lstm>(); }
-TEST_CASE("a GRU trains on a GPU as on the processor") { check_training<gru>(); }
+TEST_CASE("an LSTM trains on a GPU as on the processor") { check_training<lstm>(false); }
+// A kernel of its iterations may fail.
+TEST_CASE("a GRU trains on a GPU as on the processor") { check_training<gru>(true); }
 TEST_CASE("a bidirectional LSTM with dropout trains on a GPU as on the processor") {
-  check_training<both_ways>();
+  check_training<both_ways>(false);
 }
 
 /// (A template: nvcc 13 names types in the lambda that it has not declared otherwise.)
@@ -151,7 +154,7 @@ void check_steady_steps() {
   CHECK(steady.out == 0);
   CHECK(steady.allocations == 0);
   CHECK(steady.pinned == 0);
-  if (CudaOnHost::counts_bodies) CHECK(steady.bodies == 10 * 2 * steps);
+  CHECK(steady.bodies == 0);  // each iteration is recorded
 }
 
 TEST_CASE("a training step of an LSTM is one graph, and waits for nothing") {
