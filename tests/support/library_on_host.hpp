@@ -10,10 +10,9 @@
 #include <typeflow/cuda/library_convolution.hpp>
 
 #if defined(__CUDACC__)
+#include <typeflow/cuda/libraries.hpp>
 #if __has_include(<cudnn.h>) && !defined(TYPEFLOW_TEST_WITHOUT_CUDNN)
 #include <typeflow/cuda/cudnn.hpp>
-#else
-#include <typeflow/cuda/libraries.hpp>
 #endif
 
 namespace test {

@@ -133,16 +133,17 @@ TEST_CASE("a bidirectional LSTM with dropout trains on a GPU as on the processor
   check_training<both_ways>(false);
 }
 
-/// (A template: nvcc 13 names types in the lambda that it has not declared otherwise.)
+/// (Not in a lambda, where nvcc 13 names types that it has not declared.)
+void take_step(auto& session, const std::vector<float>& x, const std::vector<std::int32_t>& label) {
+  session.template run<"train">(tf::feed<"x">(x), tf::feed<"label">(label));
+}
 template <auto Model>
 void check_steady_steps() {
   tf::Variables store;
   tf::Session<Model, tf::training, CudaTargetOnHost> session(store, {.seed = 4});
   const std::vector<float> x = sequences(4, 0);
   const std::vector<std::int32_t> label = labels(4);
-  const auto step = [&] {
-    session.template run<"train">(tf::feed<"x">(x), tf::feed<"label">(label));
-  };
+  const auto step = [&] { take_step(session, x, label); };
   for (int i = 0; i < 20; ++i) step();
   const CudaCalls steady = calls_of([&] {
     for (int i = 0; i < 10; ++i) step();
