@@ -220,38 +220,103 @@ def feeds():
 
 
 def jax_steps():
-    """Training steps of dense nets, and 1,000 of them in a loop, by JAX. (name, run, wait)"""
+    """Training steps of the same nets, and 1,000 in a loop, by JAX. (name, run, wait, steps)"""
     import os
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     import jax
     import jax.numpy as jnp
     import numpy
+    from jax import lax
     if jax.default_backend() != "gpu":
         raise RuntimeError("JAX finds no GPU")
 
-    def loss_of(weights, x, label):
-        for i, (w, b) in enumerate(weights):
-            x = jnp.dot(x if i == 0 else jax.nn.relu(x), w, precision="highest") + b
-        chosen = jnp.take_along_axis(jax.nn.log_softmax(x), label[:, None], 1)
-        return -jnp.mean(chosen)
+    def dense(layer, x):
+        return x @ layer[0] + layer[1]
 
-    def step(weights, x, label):
-        slopes = jax.grad(loss_of)(weights, x, label)
-        return jax.tree_util.tree_map(lambda w, d: w - RATE * d, weights, slopes)
+    def conv(layer, x):  # NHWC, filters HWIO
+        return layer[1] + lax.conv_general_dilated(
+            x, layer[0], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
-    def thousand(weights, x, label):
-        return jax.lax.fori_loop(0, 1000, lambda _, w: step(w, x, label), weights)
+    def pool(x, side):
+        return lax.reduce_window(x, -jnp.inf, lax.max, (1, side, side, 1), (1, 2, 2, 1), "SAME")
 
-    x = numpy.full((100, 784), 0.5, numpy.float32)
-    label = numpy.full((100,), 3, numpy.int32)
-    nets_by_name = {"softmax_regression": (784, 10), "mlp": (784, 300, 10),
-                    "thousand_steps": (784, 10)}
-    for name, sizes in nets_by_name.items():
-        weights = [(jnp.zeros((n, m)) + 0.01, jnp.zeros(m)) for n, m in zip(sizes, sizes[1:])]
-        taken = jax.jit(thousand if name == "thousand_steps" else step, donate_argnums=0)
-        state = [weights]
+    def lrn(x):
+        return x / jnp.sqrt(1 + lax.reduce_window(x * x, 0.0, lax.add, (1, 1, 1, 11), (1, 1, 1, 1),
+                                                  "SAME"))
 
-        def run(taken=taken, state=state):
+    def dense_layers(layers, x):
+        x = x.reshape(x.shape[0], -1)
+        for layer in layers[:-1]:
+            x = jax.nn.relu(dense(layer, x))
+        return dense(layers[-1], x)
+
+    def cnn(layers, x):
+        for layer in layers[:2]:
+            x = pool(jax.nn.relu(conv(layer, x)), 2)
+        return dense_layers(layers[2:], x)
+
+    def cifar(layers, x):
+        x = lrn(pool(jax.nn.relu(conv(layers[0], x)), 3))
+        x = pool(lrn(jax.nn.relu(conv(layers[1], x))), 3)
+        return dense_layers(layers[2:], x)
+
+    def lstm(layers, x):
+        of_input, output, of_state = layers
+        units = of_state.shape[0]
+
+        def read(state, z):
+            c, h = state
+            i, j, f, o = jnp.split(z + h @ of_state, 4, axis=1)
+            c = jax.nn.sigmoid(f + 1) * c + jax.nn.sigmoid(i) * jnp.tanh(j)
+            h = jax.nn.sigmoid(o) * jnp.tanh(c)
+            return (c, h), None
+        # The inputs' product is one of all rows, as cuDNN has it.
+        z = jnp.swapaxes(dense(of_input, x), 0, 1)
+        zeros = jnp.zeros((x.shape[0], units))
+        (_, last), _ = lax.scan(read, (zeros, zeros), z)
+        return dense(output, last)
+
+    def step_of(net, precision):
+        def loss_of(layers, x, label):
+            logits = net(layers, x)
+            return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), label[:, None], 1))
+
+        def step(layers, x, label):
+            with jax.default_matmul_precision(precision):  # of convolutions and gradients, too
+                slopes = jax.grad(loss_of)(layers, x, label)
+            return jax.tree_util.tree_map(lambda w, d: w - RATE * d, layers, slopes)
+        return step
+
+    def thousand(layers, x, label):
+        step = step_of(dense_layers, "highest")
+        return lax.fori_loop(0, 1000, lambda _, w: step(w, x, label), layers)
+
+    def layers_of(*shapes):
+        return [(jnp.full(shape, 0.01), jnp.zeros(shape[-1])) for shape in shapes]
+
+    def cases():
+        exactly = "highest"
+        yield "softmax_regression", step_of(dense_layers, exactly), layers_of((784, 10)), (100, 784)
+        yield "mlp", step_of(dense_layers, exactly), layers_of((784, 300), (300, 10)), (100, 784)
+        yield "thousand_steps", thousand, layers_of((784, 10)), (100, 784)
+        of_state = jnp.full((256, 1024), 0.01)  # has the inputs' bias
+        yield ("lstm", step_of(lstm, exactly), layers_of((28, 1024), (256, 10)) + [of_state],
+               (128, 28, 28))
+        yield ("cnn", step_of(cnn, exactly),
+               layers_of((5, 5, 1, 32), (5, 5, 32, 64), (3136, 1024), (1024, 10)), (50, 28, 28, 1))
+        # XLA's middle precision is TF32 on a GPU.
+        for name, precision in (("cifar", exactly), ("cifar_tf32", "high")):
+            yield (name, step_of(cifar, precision),
+                   layers_of((5, 5, 3, 64), (5, 5, 64, 64), (2304, 384), (384, 192), (192, 10)),
+                   (128, 24, 24, 3))
+
+    for name, step, layers, shape in cases():
+        x = numpy.full(shape, 0.5, numpy.float32)
+        label = numpy.full(shape[:1], 3, numpy.int32)
+        taken = jax.jit(step, donate_argnums=0)
+        state = [layers]
+
+        def run(taken=taken, state=state, x=x, label=label):
             state[0] = taken(state[0], x, label)
         yield (name, run, lambda state=state: jax.block_until_ready(state[0]),
                1000 if name == "thousand_steps" else 1)
