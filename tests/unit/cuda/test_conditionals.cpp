@@ -3,6 +3,9 @@
 // Branches and loops as conditional nodes of recorded graphs, beside runs in which the host
 // decides.
 
+// For the emulation alone: nvcc 13 names types in its code that it has not declared. (tests/cuda/
+// control_flow.cu has branches and loops for it.)
+
 #include "support/cuda_target_on_host.hpp"
 
 #include <doctest/doctest.h>
@@ -76,17 +79,13 @@ template <class T>
 void append(std::vector<float>& to, const T& tensor) {
   to.insert(to.end(), tensor.begin(), tensor.end());
 }
-/// (Not in a lambda, where nvcc 13 names types that it has not declared.)
-void take_step(auto& session, const std::vector<float>& xs) {
-  session.template run<"train">(tf::feed<"xs">(xs));
-}
 /// A step "train" with that many elements of "xs" is one graph, once it is recorded, with `bodies`
 /// runs of bodies.
 template <auto M>
 void check_steady_step(std::size_t elements, int bodies) {
   tf::Variables variables;
   OnGpu<M> session(variables, {.seed = 7});
-  const auto step = [&] { take_step(session, inputs(elements)); };
+  const auto step = [&] { session.template run<"train">(tf::feed<"xs">(inputs(elements))); };
   for (int i = 0; i < 20; ++i) step();
   const CudaCalls calls = calls_of(step);
   CHECK(calls.graph_launches == 1);
