@@ -223,7 +223,7 @@ struct CublasLt {
   }
 };
 
-/// The same, which also adds biases of 16 bits before it rounds, and computes relu.
+/// The same, which also adds biases of 16 bits, and computes relu.
 struct CublasLtEpilogues : CublasLt {
   static constexpr bool has_epilogues = true;
 };

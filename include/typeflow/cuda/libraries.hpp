@@ -16,8 +16,8 @@ namespace typeflow::inline TYPEFLOW_ISA {
 using CudaLibraries = LibraryCudaKernels<CublasLt>;
 
 /// The same, for dense layers at cuBLASLt's full rate: it also adds a bias to a product of 16-bit
-/// numbers, which is then rounded once instead of twice, and computes the relu that follows. Some
-/// of its algorithms make 0 of NaN there.
+/// numbers, and computes the relu that follows. Some of its algorithms round once where others
+/// round the product, too, and some make 0 of NaN.
 using CudaLibraryEpilogues = LibraryCudaKernels<CublasLtEpilogues>;
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

@@ -11,7 +11,7 @@
 // kernels of contraction.hpp multiply, as they do for products without elements or depth.
 // With
 //   static constexpr bool has_epilogues = true;
-// the library also adds biases of 16 bits before it rounds, and computes relu.
+// the library also adds biases of 16 bits, and computes relu.
 
 #include <algorithm>
 #include <cstddef>
@@ -39,7 +39,7 @@ struct LibraryProduct {
   std::int64_t matrices;
   DType operands;    ///< the type of a and b
   DType results;     ///< of the sums: double for doubles, else float
-  DType stored;      ///< of d and the bias: `results`, or that of 16-bit operands; rounded once
+  DType stored;      ///< of d and the bias: `results`, or that of 16-bit operands
   bool as_tf32;      ///< floats may be rounded to TF32
   LibraryMatrix a;   ///< (m,k)
   LibraryMatrix b;   ///< (k,n)
@@ -275,8 +275,8 @@ struct LibraryCode<ir::ContractionKernel<ops::MatMul, D, Variant, Outer, B>, P, 
   // What follows on the product.
 
   static constexpr LibraryEpilogue epilogue = library_epilogue<M, operand_type, columns_bit>;
-  /// The library computes all of it. A bias of 16 bits would be added after a rounding, and relu
-  /// has to keep NaN, unless the library's way is wanted.
+  /// The library computes all of it. A bias of 16 bits is added after a rounding, and relu keeps
+  /// NaN, unless the library's way is wanted.
   static constexpr bool is_direct_kernel = [] {
     if (!epilogue.is_whole) return false;
     if constexpr (requires { requires L::has_epilogues; }) {

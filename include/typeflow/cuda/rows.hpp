@@ -150,7 +150,8 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
   template <int I>
   static constexpr bool along_row = (M::template Input<I>::axes & inner_bit) != 0;
 
-  /// Whether elements are 16 bits of one operand at most: twice as many are loaded at once.
+  /// Whether elements are 16 bits of one operand at most: where they are stored, too, twice as many
+  /// are loaded at once.
   static constexpr bool is_narrow = [] {
     int bytes = 0;
     for (int i = 0; i < M::inputs; ++i) {
@@ -289,7 +290,7 @@ struct Code<ir::LoopKernel<Wide, Outer, true, Inner, B>> {
         compute(first + me, std::true_type{});
       }
     }
-    [[maybe_unused]] constexpr int unrolled = (is_narrow ? 8 : 4) / at_once;  // in the pragma
+    [[maybe_unused]] constexpr int unrolled = std::max(1, 4 / at_once);  // in the pragma
     TYPEFLOW_UNROLL_BY(unrolled)
     for (Index i = first + me; i < last; i += at_once * Threads) compute(i, std::false_type{});
   }
