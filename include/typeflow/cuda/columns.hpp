@@ -131,9 +131,9 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
         if (c + j * below < shape.chunks) merge<M, 0>(states, of_chunk[j]);
       }
     }
-    merge_below<0>(shape, task, states);
+    const States all = merge_below<0>(shape, task, states);
     if (!is_inside || task.down != 0) return;
-    finish<M, 0>(states, r);
+    finish<M, 0>(all, r);
     M::template evaluate_rows<1>(r, a.ops, at);
     store_all<true>(a, task, 0, r, typename M::StoreNumbers{});
   }
@@ -219,8 +219,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
       const States of_chunk = fold_chunk<P>(a, shape, task, is_inside, of_column, c);
       if (task.down == c % below) merge<M, P>(states, of_chunk);
     }
-    merge_below<P>(shape, task, states);
-    return states;
+    return merge_below<P>(shape, task, states);
   }
   /// Folds the thread's rows of a chunk, and merges those of all threads below one another.
   template <int P>
@@ -254,16 +253,16 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
         }
       }
     }
-    merge_below<P>(shape, task, states);
-    return states;
+    return merge_below<P>(shape, task, states);
   }
   /// Merges the states of the threads below one another, which all get the result. All threads of
   /// the block call it.
   template <int P>
-  TYPEFLOW_DEVICE static void merge_below([[maybe_unused]] const ColumnsShape& shape,
-                                          [[maybe_unused]] const Task& task,
-                                          [[maybe_unused]] States& states) {
-    if constexpr (M::template has_folds<P>) {
+  TYPEFLOW_DEVICE static States merge_below([[maybe_unused]] const ColumnsShape& shape,
+                                            [[maybe_unused]] const Task& task, States states) {
+    if constexpr (!M::template has_folds<P>) {
+      return states;
+    } else {
       __shared__ States shared[threads];
       shared[threadIdx.x] = states;
       for (int by = threads / shape.across / 2; by > 0; by /= 2) {
@@ -274,8 +273,9 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>> {
         }
       }
       __syncthreads();
-      states = shared[task.across];
+      const States all = shared[task.across];
       __syncthreads();  // nobody writes into `shared` again while others read
+      return all;
     }
   }
 
