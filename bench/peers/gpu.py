@@ -13,7 +13,6 @@ torch.compile. JAX takes them with jit, if it is installed and finds the GPU. Co
 channels last, and cuDNN chooses their kernels by timing. A case that fails says so in a comment.
 """
 
-import functools
 import sys
 import time
 
@@ -341,44 +340,53 @@ def main():
         shown = f"{ratio(ours[case]):.2f}" if case in ours else "-"
         print(f"{case} {value:.4g} {unit} {shown}", flush=True)
 
-    def fastest(case, ways):
-        """Seconds of the fastest of several ways, by name, that work."""
-        times = {}
+    def fastest(cases, ways):
+        """Seconds of the fastest of several ways that work, for each case of which they make a run.
+
+        A way is timed for all cases before the next one is made: a recorded step keeps gradients
+        that another way replaces."""
+        times = {case: {} for case in cases}
         for way, make in ways:
             try:
-                times[way] = seconds(make())
+                for case, run in zip(cases, make()):
+                    times[case][way] = seconds(run)
             except Exception as error:  # pylint: disable=broad-except
-                print(f"# {case}, {way}: {str(error).splitlines()[0] if str(error) else error!r}")
-        if len(times) > 1:
-            print(f"# {case}: " + ", ".join(f"{way} {1e6 * s:.4g} us" for way, s in times.items()))
-        return min(times.values(), default=float("nan"))
+                text = str(error).splitlines()[0] if str(error) else repr(error)
+                print(f"# {cases[0]}, {way}: {text}")
+        for case, by_way in times.items():
+            if len(by_way) > 1:
+                print(f"# {case}: " +
+                      ", ".join(f"{way} {1e6 * s:.4g} us" for way, s in by_way.items()))
+        return [min(by_way.values(), default=float("nan")) for by_way in times.values()]
 
     def ways_of(run):
         runs = run if isinstance(run, list) else [run]
-        return [(f"way {i}", lambda run=run: run) for i, run in enumerate(runs)]
+        return [(f"way {i}", lambda run=run: [run]) for i, run in enumerate(runs)]
 
     print(f"# PyTorch {torch.__version__}: case value unit ours/its")
     for case, size, run in only(memory_bound()):
-        rate = size / fastest(case, ways_of(run)) / 1e9
+        rate = size / fastest([case], ways_of(run))[0] / 1e9
         show(case, rate, "GB/s", lambda mine, rate=rate: mine / rate)
     torch.cuda.empty_cache()
     for case, size, run in only(compute_bound()):
-        rate = size / fastest(case, ways_of(run)) / 1e12
+        rate = size / fastest([case], ways_of(run))[0] / 1e12
         show(case, rate, "TFLOP/s", lambda mine, rate=rate: mine / rate)
     for case, net, shape, tf32 in only(nets()):
         allow_tf32(tf32)
-        ways = [(way, functools.cache(make)) for way, make in training_steps(net, shape)]
-        for i, suffix in enumerate(("", "_pinned")):
-            one = [(way, lambda make=make, i=i: make()[i]) for way, make in ways]
-            took = fastest(case + suffix, one) * 1e6
-            show(case + suffix, took, "us", lambda mine, took=took: took / mine)
+        cases = [case, case + "_pinned"]
+        for of_feed, took in zip(cases, fastest(cases, training_steps(net, shape))):
+            show(of_feed, took * 1e6, "us", lambda mine, took=took: took * 1e6 / mine)
     for case, run in only(feeds()):
         rate = (1 << 26) / seconds(run) / 1e9
         show(case, rate, "GB/s", lambda mine, rate=rate: mine / rate)
+    print("# JAX: case value unit ours/its")
     try:
-        print("# JAX: case value unit ours/its")
         for case, run, wait, steps in only(jax_steps()):
-            took = seconds(run, wait) / steps * 1e6
+            try:
+                took = seconds(run, wait) / steps * 1e6
+            except RuntimeError as error:
+                print(f"# {case}: {str(error).splitlines()[0]}")
+                continue
             show(case, took, "us", lambda mine, took=took: took / mine)
     except (ImportError, RuntimeError) as error:
         print(f"# no JAX: {error}")
