@@ -232,7 +232,8 @@ struct Code<ir::ContractionKernel<O, D, Variant, Outer, Body>> {
       Tile::stage(sum, g, memory);
       __syncthreads();
       if (has_nan) leave_out_padding<Tile>(a, place, g, memory);
-      constexpr int together = Tile::together;
+      // Many operations hold many values of each.
+      constexpr int together = M::items <= 8 ? Tile::together : 4;
       constexpr int apart = Tile::threads / Tile::columns;
       static_assert(Tile::staged_rows % (together * apart) == 0);
       TYPEFLOW_ROLLED
