@@ -308,14 +308,15 @@ TEST_CASE("a training step of concatenated branches has equal bits in all orders
   CHECK(last.graph.edges < last.graph.nodes * 3 / 2);
 }
 
-TEST_CASE("so has one of towers and a loop, whether its graph has the loop or the host decides") {
+TEST_CASE(
+    "so has one of towers and a loop, whether its graph has the iterations or the host decides") {
   CudaOnHost::get().has_conditional_nodes = false;
   const Trained last = check_training<towers>(8);
   CHECK(last.graph.path < last.graph.nodes);
   CudaOnHost::get().has_conditional_nodes = true;
   const Trained whole = check_training<towers>(8);
   CHECK(whole.bytes == last.bytes);
-  CHECK(whole.graph.path == whole.graph.nodes);
+  CHECK(whole.graph.path < whole.graph.nodes);
 }
 
 namespace {
