@@ -176,7 +176,7 @@ struct LibraryEpilogue {
   bool has_relu;
   bool is_whole;  ///< nothing else follows
 };
-/// That of a kernel whose operands have type H. The bias has the result's type.
+/// The epilogue of a kernel whose operands have type H. The bias has the result's type.
 template <class M, DType H, unsigned ColumnsBit>
 inline constexpr LibraryEpilogue library_epilogue = [] {
   LibraryEpilogue e{};

@@ -38,8 +38,8 @@ struct ProductPlan {
   static constexpr std::int64_t most_parts = 256;
   static constexpr std::int64_t longest_part = std::int64_t{1} << 30;
 
-  /// `few_percent`: what a panel of a tile of few takes, for operands that are found more slowly
-  /// than a matrix's; 100 for a matrix's.
+  /// `few_percent`: the time of a panel of TileChoice::few, in percent of that for two matrices.
+  /// Operands whose elements are found by divisions take longer.
   template <class Tiles>
   static constexpr ProductPlan of(const ProductSize& z, std::int64_t matrices,
                                   std::int64_t few_percent = 100) {
@@ -63,7 +63,7 @@ struct ProductPlan {
   }
 
  private:
-  /// What a tile takes of its multiprocessor, in ns, as measured on an H100.
+  /// The time that a tile takes of its multiprocessor, in ns, as measured on an H100.
   struct TileTimes {
     std::int64_t once;   ///< to begin and to end, in which others do not hinder
     std::int64_t panel;  ///< for each panel, in which they do

@@ -135,8 +135,8 @@ __global__ void __launch_bounds__(loop_threads, 2)
 
 // Rows that blocks divide.
 
-/// What is known of tiles: the least key of each, and the bound of each row's minima. Null:
-/// nothing.
+/// The least key of each tile, and the bound of each row's minima. Pointers are null if neither
+/// is known.
 template <class Key>
 struct TileMinima {
   Key* least;                  ///< (rows, tiles)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a block does to select the smallest of keys (radix_select.hpp): it counts their digits,
-// finds the limit of the chosen ones, and copies these.
+// A block selects the smallest of keys (radix_select.hpp): it counts their digits, finds the limit
+// of the chosen ones, and copies these.
 
 #include <cstdint>
 

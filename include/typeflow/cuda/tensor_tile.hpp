@@ -134,7 +134,7 @@ struct TensorTile {
       if (i != g) continue;
       TYPEFLOW_UNROLL
       for (int h = 0; h < 2; ++h) {
-        // Of a chunk's columns a thread has eight neighbours, in the sums of four products.
+        // A thread has eight neighbouring columns of a chunk, in the sums of four products.
         float* const to = staged + (first_row() / stages + lane() / 4 * 2 + h) * columns +
                           first_column() + lane() % 4 * 8;
         TYPEFLOW_UNROLL

@@ -258,7 +258,14 @@ class RegionRecorder {
     RecordingNeeds all;
     for (const Instruction* i = first; i != end; ++i) {
       std::int64_t bytes = 0;
-      if (i->opcode == Opcode::enter) bytes = Decisions::loop_bytes;
+      if (i->opcode == Opcode::enter) {
+        LoopInstructions loop{};
+        if (finder_.find_loop(i, end, loop) && is_straight(loop)) {
+          i = loop.end - 1;
+          continue;
+        }
+        bytes = Decisions::loop_bytes;
+      }
       if (i->opcode == Opcode::slice) bytes = row_bytes(i->a);
       scratch_[static_cast<std::size_t>(i - first)] = all.scratch;
       all.scratch = checked_sum(all.scratch, checked_sum(bytes, alignment - 1)) & -alignment;

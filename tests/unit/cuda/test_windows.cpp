@@ -73,6 +73,19 @@ constexpr tf::PoolOptions<2> padded{
 constexpr tf::PoolOptions<2> whole{.window = {9, 11}, .strides = {9, 11}};
 constexpr tf::PoolOptions<2> sparse{
     .window = {1, 2}, .strides = {8, 9}, .padding = tf::Padding::valid};
+/// Numbers of 64 bits: one window a tensor, whatever its size.
+constexpr tf::PoolOptions<2> far_apart{
+    .window = {2, 3}, .strides = {1 << 29, 1 << 29}, .padding = tf::Padding::valid};
+constexpr void wide_numbers(tf::Graph& g) {
+  const auto pools = [&](const auto& x, int number) {
+    auto y = tf::max_pool<far_apart>(x).named({"max", number});
+    tf::gradients(sum(y * y * y), x).named({"dmax", number});
+    auto mean = tf::avg_pool<far_apart>(x).named({"avg", number});
+    tf::gradients(sum(square(mean)), x).named({"davg", number});
+  };
+  pools(tf::placeholder<float, tf::batch, 9, 11, 5>(g, "x"), 0);
+  pools(tf::placeholder<float, tf::batch, 4, 5, 8>(g, "small"), 1);
+}
 template <class T, int Channels>
 constexpr void pools_of_packets(tf::Graph& g, int i) {
   auto x = tf::placeholder<T, tf::batch, 9, 11, Channels>(g, {"x", i});
@@ -185,6 +198,9 @@ TEST_CASE("a GPU computes gradients of pools with the processor's bits") {
 }
 TEST_CASE("a GPU pools several channels in a thread with the processor's bits") {
   for (const std::int64_t batch : {0, 1, 3}) test::check_cuda<packets>(batch, 0);
+}
+TEST_CASE("a GPU pools by numbers of 64 bits where strides need them") {
+  for (const std::int64_t batch : {0, 1, 3}) test::check_cuda<wide_numbers>(batch, 0);
 }
 TEST_CASE("a GPU convolves channels by themselves with the processor's bits") {
   for (const std::int64_t batch : {1, 9}) test::check_cuda<convolved>(batch, 0);
