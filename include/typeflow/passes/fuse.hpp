@@ -165,9 +165,12 @@ class Fuser : ClusterBuilder {
     look(node);
     node_needs_ = kept_needs(id);
     const SideEffect effect = node.op->effect;
+    const bool copies =
+        node.op->builtin == Builtin::after && nodes_[look_[0].node].op->kind == Kind::source;
+    const bool copies_variable = copies && nodes_[look_[0].node].op->builtin == Builtin::variable;
     const bool alone = !fuse_ || node.controls.count != 0 || width_ == 3u ||
                        (effect != SideEffect::pure && effect != SideEffect::random) ||
-                       node.op->builtin == Builtin::after;
+                       copies_variable;
     if (effect == SideEffect::reads_state) {  // others may join, until a write follows
       start(id, node, ClusterKind::loop, type_);
       follow_effects(id, node);
@@ -192,6 +195,7 @@ class Fuser : ClusterBuilder {
       best = cluster;
       best_seat = there;
     }
+    if (copies) best = loop_beside(node, look_[0].storage);
     if (best == none) {
       if (candidates > 1) merge_producers();
       start(id, node, ClusterKind::loop, type_);
@@ -208,6 +212,23 @@ class Fuser : ClusterBuilder {
       }
     }
     add(best, id, node, best_seat.is_row, best_seat.phase);
+  }
+
+  /// The loop that also copies an input of the region, for a result that is that input: one that
+  /// reads it, or another with its space; none if there is none.
+  constexpr Id loop_beside(const Node& copy, Id input) const {
+    Id found = none;
+    for (Id k = 0; k < out_.clusters.size(); ++k) {
+      const Cluster& c = clusters_[k];
+      if (c.kind != ClusterKind::loop || c.merged) continue;
+      const Seat there = seat(k, copy);
+      if (!there.fits || there.is_row) continue;
+      found = k;
+      for (int i = 0; i < c.inputs; ++i) {
+        if (c.input[i] == input) return k;
+      }
+    }
+    return found;
   }
 
   /// If the clusters that the current node reads cannot take it, merges them where possible: they

@@ -239,6 +239,44 @@ TEST_CASE("describe_passes prints the graph after each pass") {
   CHECK(text.find("  cluster 0\n    ") != std::string::npos);
 }
 
+/// A loop that gives each state as it was before, for a gradient, and one of them once more.
+constexpr void states(tf::Graph& g) {
+  auto x = placeholder<double, 4, 5>(g, "x");
+  auto w = placeholder<double, 5, 5>(g, "w");
+  const auto [h, c, before_h, before_c, again] = tf::fori_loop(
+      0, 3,
+      [&](auto, auto p, auto q, auto, auto, auto) {
+        auto now = tf::tanh(matmul(p, w) * q);
+        return std::tuple{now, q + now, p, q, now};
+      },
+      std::tuple{x, x, x, x, x});
+  h.named("h");
+  c.named("c");
+  before_h.named("before_h");
+  before_c.named("before_c");
+  again.named("again");
+}
+
+TEST_CASE("what a loop's body gives twice or gives on is copied by few kernels") {
+  const std::string text = tf::describe_passes<states>();
+  const std::size_t body = text.rfind("after fuse:");
+  REQUIRE(body != std::string::npos);
+  const std::string clusters = text.substr(body, text.find("after recompute:", body) - body);
+  CAPTURE(clusters);
+  // The product writes its result twice. A loop of its own copies both states, since a product's
+  // tile is no place for more operands.
+  CHECK(clusters.find("cluster 1") != std::string::npos);
+  CHECK(clusters.find("cluster 2") == std::string::npos);
+  int copies = 0;
+  for (std::size_t at = 0; (at = clusters.find("After(", at)) != std::string::npos; ++at) ++copies;
+  CHECK(copies == 3);
+
+  const tf::ir::Graph graph = traced(states);
+  const std::vector<double> got = results(graph, {"h", "c", "before_h", "before_c", "again"});
+  CHECK(got == results(traced(states, PassSet{}.with(Pass::fuse)),
+                       {"h", "c", "before_h", "before_c", "again"}));
+}
+
 TEST_CASE("nodes of a region stand two columns further in") {
   const std::string text = tf::describe_passes<branch_in_loop>();
   CHECK(text.find("\n    %") != std::string::npos);

@@ -5,8 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -72,6 +74,29 @@ constexpr void machine(tf::Graph& g) {
   last.height.named("height");
 }
 
+/// States of one shape and many types, which stay or change places beside one that is computed.
+constexpr void turns(tf::Graph& g) {
+  auto x = tf::placeholder<float, 37>(g, "x");
+  auto n = tf::placeholder<std::int64_t, 37>(g, "n");
+  auto p = tf::placeholder<bool, 37>(g, "p");
+  auto q = tf::placeholder<tf::bfloat16, 37>(g, "q");
+  auto z = tf::complex(x, x * 2.0f);
+  auto last = tf::fori_loop(
+      0, 3,
+      [](auto, auto y, auto a, auto b, auto c, auto m, auto r, auto h, auto w) {
+        return std::tuple{y * y + 1.0f, b, a, y, m, r, h, w};
+      },
+      std::tuple{x, x, -x, x, n, p, q, z});
+  std::get<0>(last).named("y");
+  std::get<1>(last).named("a");
+  std::get<2>(last).named("b");
+  std::get<3>(last).named("before");
+  std::get<4>(last).named("m");
+  std::get<5>(last).named("r");
+  std::get<6>(last).named("h");
+  std::get<7>(last).named("w");
+}
+
 constexpr void statements(tf::Graph& g) {
   auto total = tf::variable<float>(g, "total", tf::zeros());
   auto x = tf::placeholder<float>(g, "x", 1.0f);
@@ -132,6 +157,36 @@ TEST_CASE("a machine with a stack") {
   CHECK(top({2, 3, 10}) == 5);
   CHECK(top({2, 3, 10, 4, 11}) == 20);
   CHECK(top({1, 2, 3, 4, 5, 11, 10, 11, 10}) == 1 + 2 * (3 + 4 * 5));
+}
+
+TEST_CASE("states of many types are given on beside one that is computed") {
+  tf::Variables variables;
+  tf::Session<turns> session(variables);
+  std::array<float, 37> x;
+  std::array<std::int64_t, 37> n;
+  std::array<bool, 37> p;
+  std::array<tf::bfloat16, 37> q;
+  for (std::size_t i = 0; i < 37; ++i) {
+    x[i] = static_cast<float>(i) / 20.0f - 1.0f;
+    n[i] = (std::int64_t{1} << 40) * static_cast<std::int64_t>(i) - 5;
+    p[i] = i % 3 == 0;
+    q[i] = tf::bfloat16(static_cast<float>(i));
+  }
+  const auto [y, a, b, before, m, r, h, w] =
+      session.run<"y", "a", "b", "before", "m", "r", "h", "w">(tf::feed<"x">(x), tf::feed<"n">(n),
+                                                               tf::feed<"p">(p), tf::feed<"q">(q));
+  for (std::size_t i = 0; i < 37; ++i) {
+    float v = x[i];
+    for (int k = 0; k < 2; ++k) v = v * v + 1;
+    CHECK(before(i) == doctest::Approx(v));
+    CHECK(y(i) == doctest::Approx(v * v + 1));
+    CHECK(a(i) == -x[i]);
+    CHECK(b(i) == x[i]);
+    CHECK(m(i) == n[i]);
+    CHECK(r(i) == p[i]);
+    CHECK(static_cast<float>(h(i)) == static_cast<float>(q[i]));
+    CHECK(w(i) == std::complex<float>(x[i], 2 * x[i]));
+  }
 }
 
 TEST_CASE("statements in a body happen in the model's order") {
