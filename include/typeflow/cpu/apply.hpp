@@ -164,6 +164,11 @@ template <class O, class T, class A>
 TYPEFLOW_INLINE auto call(const O&, const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   return select(b == b, xsimd::min(b, a), b);
 }
+template <class T, class A>
+  requires(is_x86<A> && std::is_floating_point_v<T>)
+TYPEFLOW_INLINE auto call(const ops::Relu&, const xsimd::batch<T, A>& x) {
+  return xsimd::max(xsimd::batch<T, A>(T(0)), x);
+}
 
 /// The larger or smaller of two integers. g++ 12 takes a comparison and a selection for it in the
 /// widest registers.
