@@ -19,9 +19,9 @@ struct List {};
 /// A line a header of include/typeflow/ops/.
 using All = List<                                                                     //
     ops::Add, ops::Sub, ops::Mul, ops::Div, ops::Neg, ops::Fma, ops::Fms, ops::Fnma,  //
-    ops::Exp, ops::Log, ops::Expm1, ops::Log1p, ops::Sin, ops::Cos, ops::Sqrt, ops::Square,
-    ops::IfGreater, ops::IfGreaterEqual, ops::Abs, ops::ReluGradient, ops::Relu, ops::Sigmoid,
-    ops::Tanh, ops::Softplus, ops::Maximum,
+    ops::Exp, ops::Log, ops::Expm1, ops::Log1p, ops::Sin, ops::Cos, ops::Sqrt, ops::Rsqrt,
+    ops::Square, ops::IfGreater, ops::IfGreaterEqual, ops::Abs, ops::ReluGradient, ops::Relu,
+    ops::Sigmoid, ops::Tanh, ops::Softplus, ops::Maximum,
     ops::Minimum,                                                                   //
     ops::FloorDiv, ops::FloorMod, ops::Pow, ops::Atan2,                             //
     ops::Cube, ops::PowHalf, ops::PowMinusHalf, ops::PowMinusTwo, ops::WholePower,  //

@@ -156,7 +156,7 @@ TEST_CASE("bias, batch norm, residual addition and activation follow a convoluti
     block(g);
     // The factors of 16 channels come first.
     CHECK(text(cluster(g)) ==
-          "Add Sqrt Div Mul | Conv Add Sub Fma Relu | Add Sqrt Div Mul | "
+          "Add Rsqrt Mul | Conv Add Sub Fma Relu | Add Rsqrt Mul | "
           "Conv Add Sub Fma Add Relu");
   }
   SUBCASE("in training the batch's mean comes between") {

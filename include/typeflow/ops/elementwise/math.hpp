@@ -101,6 +101,19 @@ struct Sqrt : inexact {
   static constexpr AnyExpr gradient(Sqrt, auto, auto y, auto dy) { return dy * 0.5 / y; }
 };
 
+struct Rsqrt : inexact {
+  static constexpr std::string_view name = "Rsqrt";
+  static constexpr int flops = 8;
+  template <class V>
+  constexpr V operator()(V x) const {
+    using std::sqrt;
+    return V(1) / sqrt(x);
+  }
+  static constexpr AnyExpr gradient(Rsqrt, auto, auto y, auto dy) {
+    return -0.5 * dy * y * square(y);  // without a division
+  }
+};
+
 struct Square : elementwise {
   static constexpr std::string_view name = "Square";
   static constexpr Domain domain = Domain::numbers;
@@ -299,7 +312,7 @@ template <Tensor X>
 constexpr auto rsqrt(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::inexact, X>,
                 "rsqrt(x): x must be floating-point; convert with cast<float>(x)");
-  return 1 / sqrt(x, at);
+  return detail::apply_at(at, ops::Rsqrt{}, x);
 }
 
 /// 1 / x, elementwise.
