@@ -8,8 +8,9 @@
 // for b > 0, and (a - 1/2) times that for b < 0. The exact value is at least 1 / (2 |b|) away from
 // a whole number. Its rounding errors are less than that if |a| has 2 bits fewer than the numbers.
 // So 16 bits are divided as floats, 32 bits as doubles; 64 bits if |a| and |b| are below 2^51, else
-// one by one. Bytes are multiplied by an inverse of 16 bits, in lanes of 16 bits. Where all
-// elements have one divisor, compilers compute its inverse once.
+// one by one. Bytes are multiplied by an inverse of 16 bits, in lanes of 16 bits, and so are signed
+// 16 bits where lanes shift by counts of their own. Where all elements have one divisor, compilers
+// compute its inverse once.
 
 #include <cstdint>
 #include <cstring>
@@ -191,6 +192,62 @@ TYPEFLOW_INLINE Vector<T, N> divided_bytes(const Vector<T, N>& a, const Vector<T
   return Vector<T, N>::of((typename Vector<T, N>::V)both.v);
 }
 
+#if defined(__AVX512BW__)
+/// A divisor of 32 signed 16-bit integers, of which only the size |b| is divided by. With 2^(l - 1)
+/// < |b| <= 2^l, the quotient of a number up to 2^15 is its product with floor(2^(15 + l) / |b|) +
+/// 1 over 2^(15 + l), rounded down (Granlund and Montgomery, Division by invariant integers using
+/// multiplication, theorem 4.2; rounded in float the inverse is good enough for each b).
+struct ShortDivisor {
+  using V = Vector<std::int16_t, 32>;
+  using U = Vector<std::uint16_t, 32>;
+  V value;    ///< b
+  U inverse;  ///< of no account where |b| is 0 or 1
+  U shift;    ///< l - 1; 2^16 - 1, which shifts everything out, where |b| is 0 or 1
+  U one;      ///< all bits where |b| is 1
+
+  TYPEFLOW_INLINE explicit ShortDivisor(const V& b)
+      : value(b), inverse(0), shift(0), one(U::of_bits(abs(b) == V(1))) {
+    const auto by_size = [&](const auto& f) TYPEFLOW_INLINE_LAMBDA {
+      return U::of_bits(in_parts<float>(
+          b, b, [&]<int M>(const auto& x, const Vector<std::int16_t, M>&) TYPEFLOW_INLINE_LAMBDA {
+            using F = Vector<float, M>;
+            using I = Vector<std::int32_t, M>;
+            const F size = numbers<float>(abs(resized<std::int32_t>(x)));
+            const I power = I::of_bits(F::of(size.v - 0.5f)) & I(0x7F800000);
+            return resized<std::int16_t>(f(size, power));
+          }));
+    };
+    inverse = by_size([]<int M>(const Vector<float, M>& size,
+                                const Vector<std::int32_t, M>& power) TYPEFLOW_INLINE_LAMBDA {
+      using F = Vector<float, M>;
+      return numbers<std::int32_t>(F::of(F::of_bits(power).v * 65536.0f / size.v)) +
+             Vector<std::int32_t, M>(1);
+    });
+    shift = by_size(
+        []<int M>(const Vector<float, M>&, const Vector<std::int32_t, M>& power)
+            TYPEFLOW_INLINE_LAMBDA { return (power >> 23) - Vector<std::int32_t, M>(127); });
+  }
+  /// n / |b|; 0 where b is 0.
+  TYPEFLOW_INLINE U over_size(const U& n) const {
+    const __m512i q = _mm512_srlv_epi16((__m512i)upper_product(n, inverse).v, (__m512i)shift.v);
+    return U::of((U::V)q) + (n & one);
+  }
+  /// The quotient rounded towards minus infinity; 0 where b is 0. Below 0 it is ~(~x / |b|).
+  TYPEFLOW_INLINE V floor_quotient(const V& a) const {
+    const V minus = value >> 15;
+    const V x = (a ^ minus) - minus;
+    const V below = V::of(x.v & ~(a.v & minus.v)) >> 15;  // -(-2^15) is above 0
+    const V q = V::of_bits(over_size(U::of_bits(x ^ below))) ^ below;
+    return select(value == V(0), V(0), q);
+  }
+  /// The quotient rounded towards zero.
+  TYPEFLOW_INLINE V quotient(const V& a) const {
+    const V sign = (a ^ value) >> 15;
+    return (V::of_bits(over_size(U::of_bits(abs(a)))) ^ sign) - sign;
+  }
+};
+#endif
+
 /// The next whole number at or below each element, which W must hold.
 template <class W, class F, int N>
 TYPEFLOW_INLINE Vector<W, N> rounded_down(const Vector<F, N>& x) {
@@ -251,6 +308,11 @@ TYPEFLOW_INLINE Vector<T, N> quotient(const Vector<T, N>& a, const Vector<T, N>&
     return divided_bytes(a, b, [](const auto& x, const auto& divisor) TYPEFLOW_INLINE_LAMBDA {
       return Down ? divisor.floor_quotient(x) : divisor.quotient(x);
     });
+#if defined(__AVX512BW__)
+  } else if constexpr (std::is_same_v<T, std::int16_t> && N == 32) {
+    const ShortDivisor divisor(b);
+    return Down ? divisor.floor_quotient(a) : divisor.quotient(a);
+#endif
   } else if constexpr (sizeof(T) == 8) {
     constexpr T bound = std::is_signed_v<T> ? T{1} << 51 : T{0};
     using U = Vector<std::uint64_t, N>;

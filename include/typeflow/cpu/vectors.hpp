@@ -366,6 +366,32 @@ TYPEFLOW_INLINE Vector<To, N> integers(const Vector<From, N>& x) {
     return select(chosen(is_number), select(chosen(fits), y, Wide(Limits::max())), Wide(I(0)));
   }
 }
+#if defined(__AVX512BW__)
+/// The same by instructions that narrow to the nearest number. What 32 bits do not hold becomes
+/// their lowest number, which is the largest one without a sign.
+template <class To, int N>
+  requires(sizeof(To) < 4 && N == 16)
+TYPEFLOW_INLINE Vector<To, N> integers(const Vector<float, N>& x) {
+  using V [[maybe_unused]] = typename Vector<To, N>::V;
+  const __m512 in = (__m512)x.v;
+  if constexpr (std::is_signed_v<To>) {
+    const __m512i y = _mm512_maskz_cvttps_epi32(_mm512_cmp_ps_mask(in, in, _CMP_ORD_Q),
+                                                _mm512_min_ps(in, _mm512_set1_ps(32767.0f)));
+    if constexpr (sizeof(To) == 1) {
+      return from_register<To, N>(_mm512_cvtsepi32_epi8(y));
+    } else {
+      return Vector<To, N>::of((V)_mm512_cvtsepi32_epi16(y));
+    }
+  } else {
+    const __m512i y = _mm512_cvttps_epi32(_mm512_max_ps(in, _mm512_setzero_ps()));  // NaN to 0
+    if constexpr (sizeof(To) == 1) {
+      return from_register<To, N>(_mm512_cvtusepi32_epi8(y));
+    } else {
+      return Vector<To, N>::of((V)_mm512_cvtusepi32_epi16(y));
+    }
+  }
+}
+#endif
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
 
