@@ -16,8 +16,12 @@
 #include "typeflow/lower/kernel_types.hpp"
 
 #ifndef TYPEFLOW_MAX_STEPS
-/// The largest program, in kernel calls.
+/// The largest program, in kernel calls. (nvcc copies records of this capacity for each program.)
+#ifdef __CUDACC__
+#define TYPEFLOW_MAX_STEPS 2048
+#else
 #define TYPEFLOW_MAX_STEPS 4096
+#endif
 #endif
 
 namespace typeflow::inline TYPEFLOW_ISA::ir {
