@@ -5,8 +5,9 @@
 //
 // conv2d and its two gradients on one thread, in float, beside oneDNN's direct convolutions in the
 // same run, over layers of well-known nets. A line a case, `case ours peer ratio`: milliseconds,
-// the best of repetitions in turns, and how many times as fast as the peer we are. The last line is
-// the ratios' geometric mean. Both results are compared; if they differ, the program fails.
+// processor time, the best of repetitions in turns, and how many times as fast as the peer we are.
+// The last line is the ratios' geometric mean. Both results are compared; if they differ, the
+// program fails.
 //
 // --filter: only cases whose names contain TEXT. --batch: images, 8 by default. --seconds:
 // repetitions for S seconds a case, 1 by default; at least three. --quick: 0.2. --list prints the
@@ -23,7 +24,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -31,6 +31,7 @@
 
 #include "convolution_layer.hpp"
 #include "support/run_time_program.hpp"
+#include "timing.hpp"
 
 #ifdef TYPEFLOW_HAS_DNNL
 #include "onednn_convolution.hpp"
@@ -180,9 +181,9 @@ std::vector<float> uniform(std::int64_t count, std::uint32_t seed) {
 /// Time of the processor, so that other programs count less.
 template <class F>
 double seconds_of(const F& call) {
-  const std::clock_t start = std::clock();
+  const auto start = bench::ProcessorTime::now();
   call();
-  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  return (bench::ProcessorTime::now() - start).count();
 }
 
 #ifdef TYPEFLOW_HAS_DNNL

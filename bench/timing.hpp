@@ -21,7 +21,10 @@ struct ProcessorTime {
   using duration = std::chrono::duration<double>;
   using time_point = std::chrono::time_point<ProcessorTime, duration>;
   static time_point now() {
-    return time_point(duration(static_cast<double>(std::clock()) / CLOCKS_PER_SEC));
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return time_point(
+        duration(static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec)));
   }
 };
 
