@@ -15,22 +15,22 @@ import torch
 import torch.nn.functional as F
 
 
-def call_of(direction, batch, size, channels, height, width, filters, stride, *pads):
+def call_of(direction, batch, size, channels, height, width, filters, stride, *rest):
+    above, below, left, right, groups = rest
     last = torch.channels_last
     x = torch.randn(batch, channels, size, size).contiguous(memory_format=last)
-    w = torch.randn(filters, channels, height, width).contiguous(memory_format=last)
-    above, below, left, right = pads
+    w = torch.randn(filters, channels // groups, height, width).contiguous(memory_format=last)
     padding = [above, left]
     if above != below or left != right:
         # Uneven padding, as TensorFlow's "same" has it with strides, is made once, not measured.
         x = F.pad(x, (left, right, above, below)).contiguous(memory_format=last)
         padding = [0, 0]
     if direction == "forward":
-        return lambda: F.conv2d(x, w, stride=stride, padding=padding)
-    dy = torch.randn_like(F.conv2d(x, w, stride=stride, padding=padding))
+        return lambda: F.conv2d(x, w, stride=stride, padding=padding, groups=groups)
+    dy = torch.randn_like(F.conv2d(x, w, stride=stride, padding=padding, groups=groups))
     wanted = [direction == "input_gradient", direction == "filter_gradient", False]
     return lambda: torch.ops.aten.convolution_backward(
-        dy, x, w, None, [stride] * 2, padding, [1, 1], False, [0, 0], 1, wanted)
+        dy, x, w, None, [stride] * 2, padding, [1, 1], False, [0, 0], groups, wanted)
 
 
 def fastest(call, seconds):
