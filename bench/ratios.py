@@ -56,6 +56,17 @@ def summary(name, cases):
             f"geomean ratio {geomean(ordered):.2f}"]
 
 
+def fused(cases):
+    """A line about what fusing saves; nothing unless a case has a twin NAME_in_two_passes."""
+    ours = {case.name: case.ours for case in cases}
+    saved = [ours[name + "_in_two_passes"] / ms for name, ms in ours.items()
+             if name + "_in_two_passes" in ours]
+    if not saved:
+        return []
+    mean = math.exp(sum(map(math.log, saved)) / len(saved))
+    return [f"fused against product and pass: geomean {mean:.2f}"]
+
+
 def table(cases):
     """The cases as a table of Markdown, with all peers, and with our rates if they are known."""
     peers = list(dict.fromkeys(peer for case in cases for peer in case.peers))

@@ -56,6 +56,14 @@ class Ratios(unittest.TestCase):
             "geomean ratio 3.48"])  # 512^(1/5)
         self.assertEqual(ratios.summary("group", [ratios.Case("a", 1.0, {})]), [])
 
+    def test_fused_products_are_compared_with_two_passes(self):
+        cases = [ratios.Case("a_bias_relu", 2.0, {}), ratios.Case("b", 7.0, {}),
+                 ratios.Case("a_bias_relu_in_two_passes", 4.0, {}), ratios.Case("c_relu", 3.0, {}),
+                 ratios.Case("c_relu_in_two_passes", 24.0, {})]
+        self.assertEqual(
+            ratios.fused(cases), ["fused against product and pass: geomean 4.00"])  # of 2 and 8
+        self.assertEqual(ratios.fused(cases[:2]), [])
+
     def test_table_has_all_peers(self):
         cases = [ratios.Case("a", 0.5, {"x": 1.0}), ratios.Case("b", 20.0, {"y": 10.0})]
         self.assertEqual(ratios.table(cases), [
