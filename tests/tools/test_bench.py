@@ -73,6 +73,10 @@ class Ratios(unittest.TestCase):
         self.assertEqual(ratios.table(cases), [
             "| case | ours ms | x ms | ratio | GB/s |", "| --- | --- | --- | --- | --- |",
             "| a | 0.5 |  |  | 25.0 |", "| b | 2.00 | 1.00 | 0.50 |  |"])
+        cases = [ratios.Case("a", 0.5, {}, 25.04, 1.234), ratios.Case("b", 2, {}, 3.0)]
+        self.assertEqual(ratios.table(cases), [
+            "| case | ours ms | ratio | GB/s | of a copy |", "| --- | --- | --- | --- | --- |",
+            "| a | 0.5 |  | 25.0 | 1.23 |", "| b | 2.00 |  | 3.0 |  |"])
 
 
 class Charts(unittest.TestCase):
@@ -112,9 +116,10 @@ class Run(unittest.TestCase):
             name: [sys.executable, "-c", f"print({output!r})"] for name, output in outputs.items()})
 
     def test_times_are_matched_by_name(self):
-        a, b = self.programs(ours="name=a ms=2 gb_per_s=8\nname=b ms=4", torch="name=b ms=8",
+        a, b = self.programs(ours="name=a ms=2 gb_per_s=8 share=0.7\nname=b ms=4", torch="name=b ms=8",
                              jax="name=a ms=3\nname=b ms=6").measure()
-        self.assertEqual((a.name, a.ours, a.peers, a.rate), ("a", 2.0, {"jax": 3.0}, 8.0))
+        self.assertEqual((a.name, a.ours, a.peers, a.rate, a.share),
+                         ("a", 2.0, {"jax": 3.0}, 8.0, 0.7))
         self.assertEqual((b.name, b.ours, b.peers), ("b", 4.0, {"torch": 8.0, "jax": 6.0}))
 
     def test_check_finds_differences_and_missing_cases(self):
