@@ -43,8 +43,7 @@ struct Options {
 
 template <class F>
 double seconds_of(const Options& options, const F& call) {
-  if (options.threads == 1) return bench::fastest<bench::ProcessorTime>(call, options.seconds);
-  return bench::fastest(call, options.seconds);
+  return bench::fastest_on(options.threads, call, options.seconds);
 }
 
 /// `moved` counts the tensors that a step reads and writes.

@@ -46,6 +46,12 @@ double fastest(const F& call, double seconds = 1) {
   return best;
 }
 
+/// The same of a call on so many threads: the processor's time on one, the clock's on more.
+template <class F>
+double fastest_on(int threads, const F& call, double seconds = 1) {
+  return threads == 1 ? fastest<ProcessorTime>(call, seconds) : fastest(call, seconds);
+}
+
 /// Products and sums in registers, as many at a time as keep both units of a core busy; returns
 /// their count of floating-point operations. `result` keeps the compiler from leaving them out.
 template <int... Chain>
