@@ -34,6 +34,7 @@ def script(name):
 
 
 run = script("run")
+models = script("models")
 
 
 def case(name, ratio):
@@ -109,6 +110,9 @@ class Run(unittest.TestCase):
         self.assertEqual(list(run.parts_of(["softmax"])), run.GROUPS)
         self.assertEqual(run.parts_of(["softmax"])["half"], ["softmax"])
         self.assertEqual(list(run.parts_of([])), run.GROUPS)
+
+    def test_models_are_those_of_bench_models(self):
+        self.assertEqual(run.MODELS, models.DEFAULT)
 
     def programs(self, **outputs):
         arguments = argparse.Namespace(rounds=2, environment=None)
