@@ -11,6 +11,7 @@ import math
 import pathlib
 import sys
 import unittest
+import unittest.mock as mock
 import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
@@ -113,6 +114,31 @@ class Run(unittest.TestCase):
 
     def test_models_are_those_of_bench_models(self):
         self.assertEqual(run.MODELS, models.DEFAULT)
+
+    def test_batch_goes_to_all_programs_of_convolution(self):
+        calls = []
+
+        def output_of(command, environment=None, text=None):
+            words = [str(word) for word in command]
+            calls.append(words)
+            batch = words[words.index("--batch") + 1] if "--batch" in words else None
+            if "--list" in words:
+                return f"a forward {batch} 28\nb forward {batch} 14\n"
+            if "torch_of_test" in words:
+                self.assertEqual(text, "a forward 32 28")
+                return "name=a ms=3\n"
+            return f"a {batch} 64 2.00\ngeomean ratio 2.00\n"
+
+        arguments = argparse.Namespace(threads=1, batch=32, seconds=1, rounds=2, environment=None,
+                                       python="torch_of_test")
+        with mock.patch.multiple(run, build=lambda target: True, output_of=output_of):
+            case, = run.convolutions("a", arguments)
+        self.assertEqual((case.ours, case.peers), (32.0, {"onednn": 64.0, "torch": 3.0}))
+        self.assertEqual(len(calls), 1 + 2 * 2)
+
+    def test_modules_of_an_interpreter(self):
+        self.assertTrue(models.compiling.has_module(sys.executable, "json"))
+        self.assertFalse(models.compiling.has_module(sys.executable, "no_module_of_this_name"))
 
     def programs(self, **outputs):
         arguments = argparse.Namespace(rounds=2, environment=None)
