@@ -69,8 +69,8 @@ def fused(cases):
 
 
 def table(cases):
-    """The cases as a table of Markdown, with all peers, and with our rates and shares of a copy's if they are
-    known."""
+    """The cases as a table of Markdown, with all peers, and with our rates and shares of a copy's if
+    they are known."""
     peers = list(dict.fromkeys(peer for case in cases for peer in case.peers))
     columns = {head: values for head, values in (
         ("GB/s", [text(case.rate, ".1f") for case in cases]),
