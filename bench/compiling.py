@@ -18,6 +18,12 @@ GNU_LIMITS = ["-fconstexpr-ops-limit=4000000000", "-fconstexpr-loop-limit=100000
 CLANG_LIMITS = ["-fconstexpr-steps=2000000000"]
 
 
+def has_module(python, name):
+    """Whether an interpreter finds a module."""
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({name!r}) is None)"
+    return subprocess.run([str(python), "-c", code], check=False).returncode == 0
+
+
 class Cost:
     """Of one process and its children."""
 

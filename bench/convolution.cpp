@@ -3,15 +3,16 @@
 // convolution [--filter TEXT] [--batch N] [--seconds S] [--quick]
 // convolution --list [--batch N]
 //
-// conv2d and its two gradients on one thread, in float, beside oneDNN's direct convolutions in the
-// same run, over layers of well-known nets. A line a case, `case ours peer ratio`: milliseconds,
-// the best of repetitions in turns, and how many times as fast as the peer we are. The last line is
-// the ratios' geometric mean. Both results are compared; if they differ, the program fails.
+// conv2d, depthwise_conv2d and their two gradients on one thread, in float, beside oneDNN's direct
+// convolutions in the same run, over layers of well-known nets. A line a case, `case ours peer
+// ratio`: milliseconds, processor time, the best of repetitions in turns, and how many times as
+// fast as the peer we are. The last line is the ratios' geometric mean. Both results are compared;
+// if they differ, the program fails.
 //
 // --filter: only cases whose names contain TEXT. --batch: images, 8 by default. --seconds:
 // repetitions for S seconds a case, 1 by default; at least three. --quick: 0.2. --list prints the
 // cases instead, for peers/convolution.py: name, direction, batch, size, channels, kernel's height
-// and width, filters, stride, padding above, below, on the left and on the right.
+// and width, filters, stride, padding above, below, on the left and on the right, groups.
 //
 // We read and write NHWC images and HWIO kernels. oneDNN chooses the formats of all its operands;
 // bringing them into these, and results back, is not counted.
@@ -23,7 +24,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -31,6 +31,7 @@
 
 #include "convolution_layer.hpp"
 #include "support/run_time_program.hpp"
+#include "timing.hpp"
 
 #ifdef TYPEFLOW_HAS_DNNL
 #include "onednn_convolution.hpp"
@@ -105,6 +106,9 @@ constexpr Layer layers[] = {
     {"inception 8 1x3", 8, 384, 1, 384, 1, LayerAxis::same, 3},
     {"inception 8 3x1", 8, 384, 3, 384, 1, LayerAxis::same, 1},
     {"inception 8 3x3", 8, 448, 3, 384},
+    // Howard et al., "MobileNets" (2017).
+    {"mobilenet 56 depthwise", 56, 128, 3, 128, 1, LayerAxis::same, 0, true},
+    {"mobilenet 28/2 depthwise", 28, 256, 3, 256, 2, LayerAxis::same, 0, true},
 };
 
 constexpr Direction directions[] = {Direction::forward, Direction::input_gradient,
@@ -121,8 +125,8 @@ std::string name_of(const Layer& layer, Direction direction) {
   return name;
 }
 
-/// A convolution and both gradients. Their kernels are those of all layers, since kernels have no
-/// extents.
+/// A convolution, a depthwise one, and both gradients of each. Their kernels are those of all
+/// layers, since kernels have no extents.
 constexpr void any_layer(tf::Graph& g) {
   auto x = tf::placeholder<float, 2, 5, 5, 4>(g, "x");
   auto w = tf::placeholder<float, 3, 3, 4, 6>(g, "w");
@@ -131,6 +135,12 @@ constexpr void any_layer(tf::Graph& g) {
   auto [dx, dw] = gradients(y, tf::grad_ys(dy), x, w);
   dx.named("dx");
   dw.named("dw");
+  auto w1 = tf::placeholder<float, 3, 3, 4, 1>(g, "w1");
+  auto dy1 = tf::placeholder<float, 2, 5, 5, 4>(g, "dy1");
+  auto y1 = depthwise_conv2d(x, w1).named("y1");
+  auto [dx1, dw1] = gradients(y1, tf::grad_ys(dy1), x, w1);
+  dx1.named("dx1");
+  dw1.named("dw1");
 }
 
 /// One of a layer's three as a graph, "result", of what it reads of "x", "w" and "dy".
@@ -154,16 +164,25 @@ tf::Graph graph_of(const Layer& l, int batch, Direction direction) {
   };
   const auto x = [&] { return input("x", {batch, l.size, l.size, l.channels}); };
   const auto w = [&] {
-    return input("w", {l.height().kernel, l.width().kernel, l.channels, l.filters});
+    const int kernel[] = {l.height().kernel, l.width().kernel};
+    if (l.depthwise) return input("w", {kernel[0], kernel[1], l.channels});
+    return input("w", {kernel[0], kernel[1], l.channels, l.filters});
   };
   const auto dy = [&] {
     return input("dy", {batch, l.height().out(), l.width().out(), l.filters});
   };
-  const tf::AnyExpr result = direction == Direction::forward
-                                 ? apply(tf::ops::Conv{{}, op}, x(), w())
-                             : direction == Direction::input_gradient
-                                 ? apply(tf::ops::ConvInputGradient{{}, op}, dy(), w())
-                                 : apply(tf::ops::ConvFilterGradient{{}, op}, x(), dy());
+  const auto result_of = [&](const auto& forward, const auto& for_input, const auto& for_filter) {
+    return direction == Direction::forward          ? apply(forward, x(), w())
+           : direction == Direction::input_gradient ? apply(for_input, dy(), w())
+                                                    : apply(for_filter, x(), dy());
+  };
+  namespace ops = tf::ops;
+  const tf::AnyExpr result =
+      l.depthwise ? result_of(ops::DepthwiseConv{{}, op.window},
+                              ops::DepthwiseInputGradient{{}, op.window, l.size, l.size},
+                              ops::DepthwiseFilterGradient{{}, op.window})
+                  : result_of(ops::Conv{{}, op}, ops::ConvInputGradient{{}, op},
+                              ops::ConvFilterGradient{{}, op});
   tf::ir::records(g).add_name("result", tf::ir::NameKind::value, result.id);
   return g;
 }
@@ -180,9 +199,9 @@ std::vector<float> uniform(std::int64_t count, std::uint32_t seed) {
 /// Time of the processor, so that other programs count less.
 template <class F>
 double seconds_of(const F& call) {
-  const std::clock_t start = std::clock();
+  const auto start = bench::ProcessorTime::now();
   call();
-  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  return (bench::ProcessorTime::now() - start).count();
 }
 
 #ifdef TYPEFLOW_HAS_DNNL
@@ -204,7 +223,7 @@ double difference(const std::vector<float>& a, const std::vector<float>& b) {
 bool run_case(const Layer& l, int batch, Direction direction, const test::KernelTable& kernels,
               double seconds, double& logs) {
   const auto x = uniform(std::int64_t{batch} * l.size * l.size * l.channels, 1);
-  const auto w = uniform(std::int64_t{l.taps()} * l.channels * l.filters, 2);
+  const auto w = uniform(std::int64_t{l.taps()} * l.channels / l.groups() * l.filters, 2);
   const auto dy = uniform(std::int64_t{batch} * l.places() * l.filters, 3);
   std::map<std::string, const void*> feeds;
   if (direction != Direction::input_gradient) feeds["x"] = x.data();
@@ -259,9 +278,9 @@ void list(int batch) {
     for (const Direction direction : directions) {
       const bench::LayerAxis h = l.height();
       const bench::LayerAxis w = l.width();
-      std::printf("%s %s %d %d %d %d %d %d %d %d %d %d %d\n", name_of(l, direction).c_str(),
+      std::printf("%s %s %d %d %d %d %d %d %d %d %d %d %d %d\n", name_of(l, direction).c_str(),
                   name_of(direction), batch, l.size, l.channels, h.kernel, w.kernel, l.filters,
-                  l.stride, h.before(), h.after(), w.before(), w.after());
+                  l.stride, h.before(), h.after(), w.before(), w.after(), l.groups());
     }
   }
 }

@@ -37,11 +37,13 @@ struct Layer {
   int stride = 1;
   int pad = LayerAxis::same;
   int kernel_width = 0;
+  bool depthwise = false;  ///< a filter for each channel; channels and filters are equal
 
   constexpr LayerAxis height() const { return {size, kernel, stride, pad}; }
   constexpr LayerAxis width() const {
     return {size, kernel_width == 0 ? kernel : kernel_width, stride, pad};
   }
+  constexpr int groups() const { return depthwise ? channels : 1; }
   constexpr int taps() const { return height().kernel * width().kernel; }
   constexpr int places() const { return height().out() * width().out(); }
 };

@@ -21,12 +21,11 @@ class OneDnnConvolution {
   using Tag = dnnl::memory::format_tag;
 
  public:
-  /// x (N,H,W,C), w (KH,KW,C,F) and dy (N,H',W',F), of which two are read.
+  /// x (N,H,W,C), w (KH,KW,C/groups,F) and dy (N,H',W',F), of which two are read.
   OneDnnConvolution(const Layer& layer, int batch, Direction direction, const std::vector<float>& x,
                     const std::vector<float>& w, const std::vector<float>& dy)
       : image_({batch, layer.channels, layer.size, layer.size}, type, Tag::nhwc),
-        kernel_({layer.filters, layer.channels, layer.height().kernel, layer.width().kernel}, type,
-                Tag::hwio),
+        kernel_(kernel_of(layer)),
         places_({batch, layer.filters, layer.height().out(), layer.width().out()}, type,
                 Tag::nhwc) {
     const Memory::dims strides{layer.stride, layer.stride};
@@ -83,6 +82,13 @@ class OneDnnConvolution {
  private:
   static constexpr auto type = Memory::data_type::f32;
 
+  /// (KH,KW,C/groups,F), whose F has the groups in front.
+  static Memory::desc kernel_of(const Layer& layer) {
+    const int height = layer.height().kernel;
+    const int width = layer.width().kernel;
+    if (layer.depthwise) return {{layer.channels, 1, 1, height, width}, type, Tag::hwigo};
+    return {{layer.filters, layer.channels, height, width}, type, Tag::hwio};
+  }
   static Memory::desc any(const Memory::desc& desc) { return {desc.dims(), type, Tag::any}; }
   void read(int argument, const Memory::desc& plain, const Memory::desc& chosen,
             const std::vector<float>& data) {

@@ -2,23 +2,23 @@
 
 // optimizers [--filter TEXT] [--seconds S] [--threads N]
 //
-// How fast optimisers' steps read and write memory, beside a copy on one thread: parameter,
-// gradient and slots read once, parameter and slots written once. The parameter has 64 MiB. Times
-// are the best of the repetitions made in S seconds (default: 1): the processor's on one thread,
-// else the clock's. peers/optimizers.py has the same steps by PyTorch and JAX.
+// How fast optimisers' steps read and write memory, beside a copy on one thread (copy_rate.hpp):
+// parameter, gradient and slots read once, parameter and slots written once. The parameter has
+// 64 MiB, as the copy, so no cache holds either. `share` is the step's rate over the copy's, of one
+// thread. Times are the best of the repetitions made in S seconds (default: 1): the processor's on
+// one thread, else the clock's. peers/optimizers.py has the same steps by PyTorch and JAX.
 
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <typeflow/optimizers.hpp>
 #include <typeflow/typeflow.hpp>
 
+#include "copy_rate.hpp"
 #include "timing.hpp"
 
 namespace {
@@ -43,8 +43,7 @@ struct Options {
 
 template <class F>
 double seconds_of(const Options& options, const F& call) {
-  if (options.threads == 1) return bench::fastest<bench::ProcessorTime>(call, options.seconds);
-  return bench::fastest(call, options.seconds);
+  return bench::fastest_on(options.threads, call, options.seconds);
 }
 
 /// `moved` counts the tensors that a step reads and writes.
@@ -56,18 +55,13 @@ void measure(const Options& options, std::string_view name, int moved, double co
   const double seconds = seconds_of(options, [&] { session.template run<"train">(); });
   const double bytes = static_cast<double>(moved) * static_cast<double>(size) * sizeof(float);
   const double rate = bytes / seconds;
-  std::printf("name=%s tensors=%d ms=%.2f gb_per_s=%.2f copy_gb_per_s=%.2f share=%.2f\n",
-              name.data(), moved, seconds * 1e3, rate * 1e-9, copy * 1e-9, rate / copy);
+  std::printf("name=%s tensors=%d ms=%.2f gb_per_s=%.2f", name.data(), moved, seconds * 1e3,
+              rate * 1e-9);
+  if (options.threads == 1) {
+    std::printf(" copy_gb_per_s=%.2f share=%.2f", copy * 1e-9, rate / copy);
+  }
+  std::printf("\n");
   std::fflush(stdout);
-}
-
-/// Bytes a second that a copy reads and writes.
-double copy_rate(const Options& options) {
-  const std::vector<float> from(static_cast<std::size_t>(size), 1.0f);
-  std::vector<float> to(from.size());
-  const std::size_t bytes = from.size() * sizeof(float);
-  const double seconds = seconds_of(options, [&] { std::memcpy(to.data(), from.data(), bytes); });
-  return 2 * static_cast<double>(bytes) / seconds;
 }
 
 }  // namespace
@@ -87,7 +81,8 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  const double copy = copy_rate(options);
+  const double copy = bench::copy_rate(2 * static_cast<std::size_t>(size) * sizeof(float),
+                                       [&](const auto& call) { return seconds_of(options, call); });
   measure<tf::GradientDescent>(options, "gradient_descent", 3, copy);
   measure<tf::Momentum>(options, "momentum", 5, copy);
   measure<tf::Adagrad>(options, "adagrad", 5, copy);

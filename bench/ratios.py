@@ -12,6 +12,7 @@ class Case:
     ours: float  # milliseconds
     peers: dict  # milliseconds by the peer's name
     rate: float = math.nan  # of ours, GB/s
+    share: float = math.nan  # of the rate of a copy that moves as much
 
     @property
     def peer(self):
@@ -56,21 +57,34 @@ def summary(name, cases):
             f"geomean ratio {geomean(ordered):.2f}"]
 
 
+def fused(cases):
+    """A line about what fusing saves; nothing unless a case has a twin NAME_in_two_passes."""
+    ours = {case.name: case.ours for case in cases}
+    saved = [ours[name + "_in_two_passes"] / ms for name, ms in ours.items()
+             if name + "_in_two_passes" in ours]
+    if not saved:
+        return []
+    mean = math.exp(sum(map(math.log, saved)) / len(saved))
+    return [f"fused against product and pass: geomean {mean:.2f}"]
+
+
 def table(cases):
-    """The cases as a table of Markdown, with all peers, and with our rates if they are known."""
+    """The cases as a table of Markdown, with all peers, and with our rates and shares of a copy's if
+    they are known."""
     peers = list(dict.fromkeys(peer for case in cases for peer in case.peers))
-    rates = any(not math.isnan(case.rate) for case in cases)
+    columns = {head: values for head, values in (
+        ("GB/s", [text(case.rate, ".1f") for case in cases]),
+        ("of a copy", [text(case.share, ".2f") for case in cases])) if any(values)}
 
     def row(*cells):
         return "| " + " | ".join(cells) + " |"
 
-    head = ["case", "ours ms", *(f"{peer} ms" for peer in peers), "ratio", *["GB/s"] * rates]
+    head = ["case", "ours ms", *(f"{peer} ms" for peer in peers), "ratio", *columns]
     lines = [row(*head), row(*["---"] * len(head))]
-    for case in cases:
+    for i, case in enumerate(cases):
         times = [milliseconds(case.peers[peer]) if peer in case.peers else "" for peer in peers]
-        rate = [text(case.rate, ".1f")] * rates
         lines.append(row(case.name, milliseconds(case.ours), *times, text(case.ratio, ".2f"),
-                         *rate))
+                         *(values[i] for values in columns.values())))
     return lines
 
 

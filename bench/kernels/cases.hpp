@@ -2,15 +2,19 @@
 #pragma once
 
 // The command line and the cases of the programs of this folder:
-// GROUP [--filter TEXT] [--seconds S] [--threads N] [--results FOLDER] [--bandwidth yes].
+// GROUP [--filter TEXT] [--seconds S] [--threads N] [--results FOLDER] [--bandwidth yes]
+// [--shares yes].
 //
 // Each program has the cases of one group: single operations and their gradients. It prints a line
 // a case, `name=... ms=... gb_per_s=...`: the best of the repetitions made in S seconds (default:
 // 0.5). On one thread that is the processor's time, which other programs on the machine disturb
 // less; on more threads it is the clock's. The rate counts the bytes of the operands and of the
-// result. With --bandwidth the first line has the rate of a copy. With --results it also writes
-// each result's elements to FOLDER/NAME.TYPE. The script bench/run runs these programs beside their
-// peers, whose cases have the same names and the same operands (peers/cases).
+// result. With --bandwidth the first line has the rate of a copy of a Matrix. With --shares a line
+// has `share=...`, too: the rate of the operands that kernels read and of the result over that of a
+// copy that moves as many bytes; for one thread. With
+// --results it also writes each result's elements to FOLDER/NAME.TYPE. The script bench/run runs
+// these programs beside their peers, whose cases have the same names and the same operands
+// (peers/cases).
 //
 // A case is a program of a session. Its operands are fed from the caller's memory and its result is
 // fetched into such; kernels read and write both in place. So the kernels are measured, and a
@@ -21,8 +25,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +35,8 @@
 #include <utility>
 
 #include <typeflow/typeflow.hpp>
+
+#include "../copy_rate.hpp"
 
 namespace bench {
 
@@ -168,6 +174,23 @@ class Elements {
   std::size_t count_;
 };
 
+/// The bytes of the placeholders that steps read.
+inline std::int64_t bytes_read(const tf::ir::ProgramView& program) {
+  std::int64_t bytes = 0;
+  for (const tf::ir::ProgramPlaceholder& placeholder : program.placeholders) {
+    const auto reads = [&](const tf::ir::Step& step) {
+      const tf::Id* operands = program.operands.begin() + step.operands.first;
+      return std::find(operands, operands + step.inputs, placeholder.slot) !=
+             operands + step.inputs;
+    };
+    if (std::any_of(program.steps.begin(), program.steps.end(), reads)) {
+      const tf::Type& type = program.type_of(placeholder.slot);
+      bytes += tf::count_of(type.dims).coefficient * tf::size_of(type.dtype);
+    }
+  }
+  return bytes;
+}
+
 template <class T>
 constexpr const char* type_name() {
   if constexpr (std::is_same_v<T, bool>) return "bool";
@@ -201,11 +224,13 @@ class Cases {
         results_ = argv[i + 1];
       } else if (i + 1 < argc && option == "--bandwidth") {
         bandwidth = std::string_view(argv[i + 1]) == "yes";
+      } else if (i + 1 < argc && option == "--shares") {
+        shares_ = std::string_view(argv[i + 1]) == "yes";
       } else {
         std::fprintf(stderr,
                      "usage: %s [--filter TEXT] [--seconds S] [--threads N] "
                      "[--results FOLDER] "
-                     "[--bandwidth yes]\n",
+                     "[--bandwidth yes] [--shares yes]\n",
                      argv[0]);
         std::exit(2);
       }
@@ -233,12 +258,16 @@ class Cases {
 
   bool chosen(std::string_view name) const { return name.find(filter_) != std::string_view::npos; }
   int threads() const { return threads_; }
-  /// Measures a call that reads and writes so many bytes.
+  /// Measures a call whose operands and result have so many bytes, and that moves `moved`.
   template <class F>
-  void time(std::string_view name, const F& call, std::size_t bytes) const {
+  void time(std::string_view name, const F& call, std::size_t bytes, std::int64_t moved = 0) const {
     const double seconds = best_seconds(call);
-    std::printf("name=%.*s ms=%.5f gb_per_s=%.2f\n", static_cast<int>(name.size()), name.data(),
+    std::printf("name=%.*s ms=%.5f gb_per_s=%.2f", static_cast<int>(name.size()), name.data(),
                 seconds * 1e3, static_cast<double>(bytes) / seconds * 1e-9);
+    if (shares_ && moved > 0) {
+      std::printf(" share=%.2f", static_cast<double>(moved) / seconds / rate_of_copy(moved));
+    }
+    std::printf("\n");
     std::fflush(stdout);
   }
 
@@ -255,13 +284,16 @@ class Cases {
       tf::Session<Model> session(variables, {.seed = 1, .threads = threads_});
       const std::size_t bytes =
           (result.span().size_bytes() + ... + std::get<I>(operands).span().size_bytes());
+      const std::int64_t read = detail::bytes_read(tf::ir::Lowering<Model>::view);
+      const std::int64_t moved =
+          read == 0 ? 0 : read + static_cast<std::int64_t>(result.span().size_bytes());
       time(
           name,
           [&] {
             session.run(tf::feed<detail::name<I>>(std::get<I>(operands).span())...,
                         tf::into<"result">(result.span()));
           },
-          bytes);
+          bytes, moved);
       save(name, detail::type_name<T>(), result.data(), result.span().size_bytes());
     }(std::index_sequence_for<Operands...>{});
   }
@@ -291,13 +323,18 @@ class Cases {
     }
     return best;
   }
-  /// Prints the bandwidth of a copy by memcpy of as many elements as a Matrix has.
+  /// Bytes a second of a copy, see copy_rate.
+  double rate_of_copy(std::int64_t moved) const {
+    double& rate = copies_[moved];
+    if (rate == 0) {
+      rate = copy_rate(static_cast<std::size_t>(moved),
+                       [&](const auto& call) { return best_seconds(call); });
+    }
+    return rate;
+  }
   void print_bandwidth() const {
-    constexpr std::size_t size = std::size_t{rows} * columns * sizeof(float);
-    const auto from = detail::Elements<float>::of<Matrix>(0);
-    const detail::Elements<float> to(from.span().size());
-    const double seconds = best_seconds([&] { std::memcpy(to.data(), from.data(), size); });
-    std::printf("copy_gb_per_s=%.2f\n", 2e-9 * static_cast<double>(size) / seconds);
+    constexpr std::int64_t size = std::int64_t{rows} * columns * sizeof(float);
+    std::printf("copy_gb_per_s=%.2f\n", 1e-9 * rate_of_copy(2 * size));
   }
   void save(std::string_view name, const char* type, const void* data, std::size_t size) const {
     if (results_.empty()) return;
@@ -313,7 +350,9 @@ class Cases {
   std::string filter_;
   double seconds_ = 0.5;
   int threads_ = 1;
+  bool shares_ = false;
   std::string results_;
+  mutable std::map<std::int64_t, double> copies_;  ///< rates by the bytes moved
 };
 
 }  // namespace bench

@@ -4,6 +4,8 @@
 
 #include "cases.hpp"
 
+#include <typeflow/mixed_matmul.hpp>
+
 namespace {
 
 using namespace bench;
@@ -31,4 +33,6 @@ int main(int argc, char** argv) {
   Cases c(argc, argv);
   type<tf::bfloat16>(c, "bfloat16");
   type<tf::float16>(c, "half");
+  using Factor = Normal<tf::bfloat16, 512, 512>;
+  c.value<[](auto a, auto b) { return tf::matmul<float>(a, b); }, Factor, Factor>("mixed_matmul");
 }

@@ -40,6 +40,8 @@ int main(int argc, char** argv) {
   c.both<[](auto x) { return pow(x, 0.5); }, Above0>("pow_half");
   c.value<[](auto x) { return pow(x, 3); }, Doubles>("pow_3_double");
   c.value<[](auto x) { return pow(x, 4); }, Matrix>("pow_4");
+  c.value<[](auto x) { return pow(2, x); }, Doubles>("pow_2_double");
+  c.value<[](auto x) { return round(x); }, Matrix>("round");
   c.value<[](auto x) { return lgamma(x); }, Above0>("lgamma");
   c.value<[](auto x) { return lgamma(x); }, Doubles>("lgamma_double");
   c.value<[](auto x) { return digamma(x); }, Above0>("digamma");

@@ -38,6 +38,10 @@ void few_vectors(Cases& c) {
       "max_50_int8");
   c.value<[](auto x) { return tf::argmax<1>(x); }, Between<std::int8_t, -100, 100, 1 << 20, 4>>(
       "argmax_4_int8");
+  c.value<[](auto x) { return tf::argmax<1>(x); }, FewVectors<float, 2>>("argmax_2");
+  c.value<[](auto x) { return tf::argmin<1>(x); }, FewVectors<double, 3>>("argmin_3_double");
+  c.value<[](auto x) { return tf::max<0>(x); }, Between<std::int8_t, -100, 100, 1 << 16, 40>>(
+      "max_40_columns_int8");
   c.value<[](auto x) { return tf::any<1>(x); }, Between<bool, 0, 2, 1 << 16, 64>>("any_64");
   c.value<[](auto x) { return tf::logsumexp<1>(x); }, FewVectors<float, 50>>("logsumexp_50");
   c.value<[](auto x) { return softmax(x); }, FewVectors<float, 40>>("softmax_40");

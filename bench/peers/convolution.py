@@ -4,7 +4,7 @@
 
 build/release/bench/convolution --list | python convolution.py [--filter TEXT] [--seconds S]
 
-Prints lines `name=... ms=...`: the clock's best time of the repetitions made in S seconds.
+Prints lines `name=... ms=...`: the processor's time, the best of the repetitions made in S seconds.
 """
 
 import argparse
@@ -15,31 +15,31 @@ import torch
 import torch.nn.functional as F
 
 
-def call_of(direction, batch, size, channels, height, width, filters, stride, *pads):
+def call_of(direction, batch, size, channels, height, width, filters, stride, *rest):
+    above, below, left, right, groups = rest
     last = torch.channels_last
     x = torch.randn(batch, channels, size, size).contiguous(memory_format=last)
-    w = torch.randn(filters, channels, height, width).contiguous(memory_format=last)
-    above, below, left, right = pads
+    w = torch.randn(filters, channels // groups, height, width).contiguous(memory_format=last)
     padding = [above, left]
     if above != below or left != right:
         # Uneven padding, as TensorFlow's "same" has it with strides, is made once, not measured.
         x = F.pad(x, (left, right, above, below)).contiguous(memory_format=last)
         padding = [0, 0]
     if direction == "forward":
-        return lambda: F.conv2d(x, w, stride=stride, padding=padding)
-    dy = torch.randn_like(F.conv2d(x, w, stride=stride, padding=padding))
+        return lambda: F.conv2d(x, w, stride=stride, padding=padding, groups=groups)
+    dy = torch.randn_like(F.conv2d(x, w, stride=stride, padding=padding, groups=groups))
     wanted = [direction == "input_gradient", direction == "filter_gradient", False]
     return lambda: torch.ops.aten.convolution_backward(
-        dy, x, w, None, [stride] * 2, padding, [1, 1], False, [0, 0], 1, wanted)
+        dy, x, w, None, [stride] * 2, padding, [1, 1], False, [0, 0], groups, wanted)
 
 
 def fastest(call, seconds):
     call()
-    best, start, count = float("inf"), time.perf_counter(), 0
-    while count < 3 or time.perf_counter() - start < seconds:
-        one = time.perf_counter()
+    best, start, count = float("inf"), time.process_time(), 0
+    while count < 3 or time.process_time() - start < seconds:
+        one = time.process_time()
         call()
-        best = min(best, time.perf_counter() - one)
+        best = min(best, time.process_time() - one)
         count += 1
     return best
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The training steps of programs/models.cpp and programs/encoder.cpp by PyTorch or JAX.
+"""The training steps of programs/models.cpp and programs/encoder.cpp by PyTorch, JAX or TensorFlow.
 
-python models.py torch|compiled|jax MODEL THREADS [--seconds S]
+python models.py torch|compiled|jax|tensorflow MODEL THREADS [--seconds S]
 
-Prints the milliseconds of the fastest of the steps made in S seconds. `compiled` is torch.compile.
-JAX takes as many threads as there are processors that the process may run on: see taskset.
+Prints the milliseconds of the fastest of the steps made in S seconds: of the processor's time on one
+thread, else of the clock's. `compiled` is torch.compile. TensorFlow's step is a tf.function, the
+faster of compiled by XLA and not. JAX takes as many threads as there are processors that the process
+may run on: see taskset. Nothing is printed if the peer hasn't the model.
 """
 
 import argparse
 import math
+import os
 import time
 
 # Of programs/encoder.cpp.
@@ -17,14 +20,15 @@ LENGTH, WIDTH, HIDDEN, HEADS = 128, 256, 1024, 8
 RATE = 0.01
 
 
-def fastest(step, seconds):
+def fastest(step, arguments):
+    clock = time.process_time if arguments.threads == 1 else time.perf_counter
     for _ in range(3):
         step()
-    best, start, count = math.inf, time.perf_counter(), 0
-    while count < 5 or time.perf_counter() - start < seconds:
-        one = time.perf_counter()
+    best, start, count = math.inf, clock(), 0
+    while count < 5 or clock() - start < arguments.seconds:
+        one = clock()
         step()
-        best = min(best, time.perf_counter() - one)
+        best = min(best, clock() - one)
         count += 1
     return best * 1e3
 
@@ -104,7 +108,7 @@ def with_torch(arguments):
         loss().backward()
         optimizer.step()
 
-    return fastest(step, arguments.seconds)
+    return fastest(step, arguments)
 
 
 def jax_model(name):
@@ -200,17 +204,99 @@ def with_jax(arguments):
         value, state[0] = update(state[0])
         jax.block_until_ready((value, state[0]))
 
-    return fastest(step, arguments.seconds)
+    return fastest(step, arguments)
+
+
+def tensorflow_model(name):
+    """Parameters and the loss of them."""
+    import tensorflow as tf
+
+    tf.random.set_seed(1)
+
+    def normal(*shape):
+        return tf.Variable(tf.random.normal(shape, 0, 0.05))
+
+    def dense(inputs, outputs):
+        return normal(inputs, outputs), normal(outputs)
+
+    def linear(p, x):
+        return tf.matmul(x, p[0]) + p[1]
+
+    def conv(p, x):
+        return tf.nn.relu(tf.nn.conv2d(x, p[0], 1, "SAME") + p[1])
+
+    def pool(x, size):
+        return tf.nn.max_pool2d(x, size, 2, "SAME")
+
+    def lrn(x):
+        return tf.nn.lrn(x, 4, 1, 0.001 / 9, 0.75)
+
+    def classifier(params, net, *shape):
+        x = tf.random.normal(shape)
+        labels = tf.random.uniform(shape[:1], maxval=10, dtype=tf.int32)
+
+        def loss():
+            return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
+                labels, net(params, x)))
+
+        return params, loss
+
+    if name == "softmax_regression":
+        return classifier([dense(784, 10)], lambda p, x: linear(p[0], x), 100, 784)
+    if name == "mlp":
+        return classifier([dense(784, 300), dense(300, 10)],
+                          lambda p, x: linear(p[1], tf.nn.relu(linear(p[0], x))), 100, 784)
+    if name == "cnn":
+        def net(p, x):
+            h = tf.reshape(pool(conv(p[1], pool(conv(p[0], x), 2)), 2), (50, 3136))
+            return linear(p[3], tf.nn.relu(linear(p[2], h)))
+        params = [(normal(5, 5, 1, 32), normal(32)), (normal(5, 5, 32, 64), normal(64)),
+                  dense(3136, 1024), dense(1024, 10)]
+        return classifier(params, net, 50, 28, 28, 1)
+    if name == "cifar":
+        def net(p, x):
+            h = lrn(pool(conv(p[0], x), 3))
+            h = tf.reshape(pool(lrn(conv(p[1], h)), 3), (128, 2304))
+            return linear(p[4], tf.nn.relu(linear(p[3], tf.nn.relu(linear(p[2], h)))))
+        params = [(normal(5, 5, 3, 64), normal(64)), (normal(5, 5, 64, 64), normal(64)),
+                  dense(2304, 384), dense(384, 192), dense(192, 10)]
+        return classifier(params, net, 128, 24, 24, 3)
+    return None
+
+
+def with_tensorflow(arguments):
+    """The faster of both ways."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(arguments.threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    model = tensorflow_model(arguments.model)
+    if model is None:
+        return None
+    params, loss_of = model
+    variables = tf.nest.flatten(params)
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = loss_of()
+        for v, dv in zip(variables, tape.gradient(loss, variables)):
+            v.assign_sub(RATE * dv)
+        return loss
+
+    ways = [tf.function(step, jit_compile=compiled) for compiled in (False, True)]
+    return min(fastest(lambda: way().numpy(), arguments) for way in ways)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("peer", choices=["torch", "compiled", "jax"])
+    parser.add_argument("peer", choices=["torch", "compiled", "jax", "tensorflow"])
     parser.add_argument("model")
     parser.add_argument("threads", type=int)
     parser.add_argument("--seconds", type=float, default=3)
     arguments = parser.parse_args()
-    ms = with_jax(arguments) if arguments.peer == "jax" else with_torch(arguments)
+    measure = {"jax": with_jax, "tensorflow": with_tensorflow}.get(arguments.peer, with_torch)
+    ms = measure(arguments)
     if ms is not None:
         print(f"{ms:.4f}")
 

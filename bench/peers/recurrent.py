@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The training steps of programs/recurrent.cpp by PyTorch or JAX.
+"""The training steps of programs/recurrent.cpp by PyTorch, JAX or TensorFlow.
 
 python recurrent.py PEER MODEL check
 python recurrent.py PEER MODEL time THREADS SECONDS
 
-PEER is nn_lstm (PyTorch's nn.LSTM), cells (its LSTMCell, called for each step) or jax (lax.scan,
-compiled); MODEL is lstm or ptb, of 35 steps. Prints the losses of five steps from the same numbers
-as there, or the milliseconds of the fastest of the steps made in so many seconds, of the processor's
+PEER is nn_lstm (PyTorch's nn.LSTM), cells (its LSTMCell, called for each step), jax (lax.scan,
+compiled) or tensorflow (while_loop in a tf.function, the faster of compiled by XLA and not; lstm
+only); MODEL is lstm or ptb, of 35 steps. Prints the losses of five steps from the same numbers as
+there, or the milliseconds of the fastest of the steps made in so many seconds, of the processor's
 time if there is one thread. JAX takes as many threads as there are processors that the process may
 run on: see taskset.
 """
@@ -204,9 +205,55 @@ def with_jax(model):
     return step
 
 
+def with_tensorflow(threads):
+    """The step of lstm, both ways."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    units = UNITS["lstm"]
+    x = tf.constant(elements(100, STEPS, BATCH, units))
+    y = tf.constant(elements(101, STEPS, BATCH, units))
+    zero = tf.zeros((BATCH, units))
+
+    def layer(kernel, bias, x):
+        projected = tf.matmul(tf.reshape(x, (-1, units)), kernel[:units]) + bias
+        projected = tf.reshape(projected, (STEPS, BATCH, 4 * units))
+        recurrent = kernel[units:]
+
+        def body(t, c, h, outputs):
+            i, j, f, o = tf.split(projected[t] + tf.matmul(h, recurrent), 4, -1)
+            c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(j)
+            h = tf.sigmoid(o) * tf.tanh(c)
+            return t + 1, c, h, outputs.write(t, h)
+
+        outputs = tf.TensorArray(tf.float32, STEPS, element_shape=(BATCH, units))
+        return tf.while_loop(lambda t, *_: t < STEPS, body, (0, zero, zero, outputs),
+                             maximum_iterations=STEPS)[3].stack()
+
+    def way(compiled):
+        w = {name: tf.Variable(value) for name, value in weights("lstm").items()}
+
+        @tf.function(jit_compile=compiled)
+        def step():
+            with tf.GradientTape() as tape:
+                h = x
+                for i in range(2):
+                    h = layer(w[f"lstm_{i}/kernel"], w[f"lstm_{i}/bias"], h)
+                loss = tf.reduce_mean(tf.square(h - y))
+            for name, d in tape.gradient(loss, w).items():
+                w[name].assign_sub(RATE["lstm"] * d)
+            return loss
+
+        return lambda: float(step())
+
+    return way(True), way(False)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("peer", choices=["nn_lstm", "cells", "jax"])
+    parser.add_argument("peer", choices=["nn_lstm", "cells", "jax", "tensorflow"])
     parser.add_argument("model", choices=["lstm", "ptb"])
     parser.add_argument("what", choices=["check", "time"])
     parser.add_argument("threads", type=int, nargs="?", default=1)
@@ -216,17 +263,21 @@ def main():
         if arguments.threads == 1:
             os.environ["XLA_FLAGS"] = (
                 "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-        step = with_jax(arguments.model)
+        steps = [with_jax(arguments.model)]
+    elif arguments.peer == "tensorflow":
+        if arguments.model != "lstm":
+            parser.error("tensorflow has lstm only")
+        steps = with_tensorflow(arguments.threads)
     else:
         import torch
 
         torch.set_num_threads(arguments.threads)
-        step = with_torch(arguments.model, arguments.peer == "cells")
+        steps = [with_torch(arguments.model, arguments.peer == "cells")]
     if arguments.what == "check":
-        print(*(f"{step():.7g}" for _ in range(5)))
+        print(*(f"{steps[0]():.7g}" for _ in range(5)))
     else:
         clock = time.process_time if arguments.threads == 1 else time.perf_counter
-        print(f"{fastest(step, arguments.seconds, clock):.4f}")
+        print(f"{min(fastest(step, arguments.seconds, clock) for step in steps):.4f}")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
 // (64,128,256), with a training step. Each layer is PyTorch's TransformerEncoderLayer without
 // dropout: attention of 8 heads and a net of 1024 units, each added to its input and normalized.
 //
-//   encoder THREADS    milliseconds of a step, and what its arithmetic would take at the rate of
-//                      additions and multiplications in registers
+//   encoder THREADS    milliseconds of a step (fastest_on of timing.hpp), and what its arithmetic
+//                      would take at the rate of additions and multiplications in registers
 //   encoder            the program's size
 
 #include <cstdio>
@@ -63,8 +63,9 @@ int main(int argc, char** argv) {
   tf::Variables variables;
   tf::Session<encoder> session(variables, {.seed = 1, .threads = threads});
   const std::vector<float> target(x.size());
-  const double seconds = bench::fastest(
-      [&] { session.run<"loss", "train">(tf::feed<"x">(x), tf::feed<"target">(target)); }, 10);
+  const double seconds = bench::fastest_on(
+      threads, [&] { session.run<"loss", "train">(tf::feed<"x">(x), tf::feed<"target">(target)); },
+      10);
   double flops = 0;
   for (const tf::ir::Step& step : Program::view.steps) {
     flops += static_cast<double>(tf::ir::cost_of(Program::view, step, batch).flops);

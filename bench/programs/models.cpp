@@ -3,8 +3,8 @@
 // The program of the script models: the training step of MODEL by gradient descent, which is one of
 // chapter_models.hpp or, with CHAPTER_6, of chapter6_models.hpp. peers/ has the same models.
 //
-//   models THREADS    milliseconds of a step, and what its arithmetic would take at the rate of
-//                     additions and multiplications in registers
+//   models THREADS    milliseconds of a step (fastest_on of timing.hpp), and what its arithmetic
+//                     would take at the rate of additions and multiplications in registers
 //   models            the program's size
 
 #include <cstdint>
@@ -32,15 +32,14 @@ double seconds_of_step(int threads) {
   for (std::int32_t& label : labels) label = static_cast<std::int32_t>(generator() % 10);
   tf::Variables variables;
   tf::Session<M::model> session(variables, {.seed = 1, .threads = threads});
-  return bench::fastest(
-      [&] {
-        if constexpr (M::has_labels) {
-          tf::run<"loss", "train">(session, tf::feed<"x">(x), tf::feed<"labels">(labels));
-        } else {
-          tf::run<"loss", "train">(session, tf::feed<"x">(x));
-        }
-      },
-      3);
+  const auto step = [&] {
+    if constexpr (M::has_labels) {
+      tf::run<"loss", "train">(session, tf::feed<"x">(x), tf::feed<"labels">(labels));
+    } else {
+      tf::run<"loss", "train">(session, tf::feed<"x">(x));
+    }
+  };
+  return bench::fastest_on(threads, step, 3);
 }
 
 int main(int argc, char** argv) {

@@ -158,10 +158,7 @@ int main(int argc, char** argv) {
   set_weights(variables, MODEL::scale);
   const auto step = MODEL::step(session);
   if (timed) {
-    const double most = std::atof(argv[3]);
-    const double seconds = std::atoi(argv[2]) == 1
-                               ? bench::fastest<bench::ProcessorTime>(step, most)
-                               : bench::fastest(step, most);
+    const double seconds = bench::fastest_on(std::atoi(argv[2]), step, std::atof(argv[3]));
     std::printf("%.4f\n", seconds * 1e3);
     return 0;
   }

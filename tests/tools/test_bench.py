@@ -11,6 +11,7 @@ import math
 import pathlib
 import sys
 import unittest
+import unittest.mock as mock
 import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
@@ -34,6 +35,7 @@ def script(name):
 
 
 run = script("run")
+models = script("models")
 
 
 def case(name, ratio):
@@ -56,6 +58,14 @@ class Ratios(unittest.TestCase):
             "geomean ratio 3.48"])  # 512^(1/5)
         self.assertEqual(ratios.summary("group", [ratios.Case("a", 1.0, {})]), [])
 
+    def test_fused_products_are_compared_with_two_passes(self):
+        cases = [ratios.Case("a_bias_relu", 2.0, {}), ratios.Case("b", 7.0, {}),
+                 ratios.Case("a_bias_relu_in_two_passes", 4.0, {}), ratios.Case("c_relu", 3.0, {}),
+                 ratios.Case("c_relu_in_two_passes", 24.0, {})]
+        self.assertEqual(
+            ratios.fused(cases), ["fused against product and pass: geomean 4.00"])  # of 2 and 8
+        self.assertEqual(ratios.fused(cases[:2]), [])
+
     def test_table_has_all_peers(self):
         cases = [ratios.Case("a", 0.5, {"x": 1.0}), ratios.Case("b", 20.0, {"y": 10.0})]
         self.assertEqual(ratios.table(cases), [
@@ -65,6 +75,10 @@ class Ratios(unittest.TestCase):
         self.assertEqual(ratios.table(cases), [
             "| case | ours ms | x ms | ratio | GB/s |", "| --- | --- | --- | --- | --- |",
             "| a | 0.5 |  |  | 25.0 |", "| b | 2.00 | 1.00 | 0.50 |  |"])
+        cases = [ratios.Case("a", 0.5, {}, 25.04, 1.234), ratios.Case("b", 2, {}, 3.0)]
+        self.assertEqual(ratios.table(cases), [
+            "| case | ours ms | ratio | GB/s | of a copy |", "| --- | --- | --- | --- | --- |",
+            "| a | 0.5 |  | 25.0 | 1.23 |", "| b | 2.00 |  | 3.0 |  |"])
 
 
 class Charts(unittest.TestCase):
@@ -98,15 +112,44 @@ class Run(unittest.TestCase):
         self.assertEqual(run.parts_of(["softmax"])["half"], ["softmax"])
         self.assertEqual(list(run.parts_of([])), run.GROUPS)
 
+    def test_models_are_those_of_bench_models(self):
+        self.assertEqual(run.MODELS, models.DEFAULT)
+
+    def test_batch_goes_to_all_programs_of_convolution(self):
+        calls = []
+
+        def output_of(command, environment=None, text=None):
+            words = [str(word) for word in command]
+            calls.append(words)
+            batch = words[words.index("--batch") + 1] if "--batch" in words else None
+            if "--list" in words:
+                return f"a forward {batch} 28\nb forward {batch} 14\n"
+            if "torch_of_test" in words:
+                self.assertEqual(text, "a forward 32 28")
+                return "name=a ms=3\n"
+            return f"a {batch} 64 2.00\ngeomean ratio 2.00\n"
+
+        arguments = argparse.Namespace(threads=1, batch=32, seconds=1, rounds=2, environment=None,
+                                       python="torch_of_test")
+        with mock.patch.multiple(run, build=lambda target: True, output_of=output_of):
+            case, = run.convolutions("a", arguments)
+        self.assertEqual((case.ours, case.peers), (32.0, {"onednn": 64.0, "torch": 3.0}))
+        self.assertEqual(len(calls), 1 + 2 * 2)
+
+    def test_modules_of_an_interpreter(self):
+        self.assertTrue(models.compiling.has_module(sys.executable, "json"))
+        self.assertFalse(models.compiling.has_module(sys.executable, "no_module_of_this_name"))
+
     def programs(self, **outputs):
         arguments = argparse.Namespace(rounds=2, environment=None)
         return run.Programs(arguments, {
             name: [sys.executable, "-c", f"print({output!r})"] for name, output in outputs.items()})
 
     def test_times_are_matched_by_name(self):
-        a, b = self.programs(ours="name=a ms=2 gb_per_s=8\nname=b ms=4", torch="name=b ms=8",
+        a, b = self.programs(ours="name=a ms=2 gb_per_s=8 share=0.7\nname=b ms=4", torch="name=b ms=8",
                              jax="name=a ms=3\nname=b ms=6").measure()
-        self.assertEqual((a.name, a.ours, a.peers, a.rate), ("a", 2.0, {"jax": 3.0}, 8.0))
+        self.assertEqual((a.name, a.ours, a.peers, a.rate, a.share),
+                         ("a", 2.0, {"jax": 3.0}, 8.0, 0.7))
         self.assertEqual((b.name, b.ours, b.peers), ("b", 4.0, {"torch": 8.0, "jax": 6.0}))
 
     def test_check_finds_differences_and_missing_cases(self):

@@ -35,4 +35,11 @@ def cases(name, type):
     ]
 
 
-CASES = [*cases("bfloat16", "bfloat16"), *cases("half", "float16")]
+FACTOR = normal(512, 512, type="bfloat16")
+CASES = [
+    *cases("bfloat16", "bfloat16"), *cases("half", "float16"),
+    # PyTorch's products of 16-bit matrices give floats on GPUs only. Here it rounds its sums first:
+    # widening the operands takes twice as long.
+    Case("mixed_matmul", [FACTOR, FACTOR], lambda a, b: torch.matmul(a, b).float(),
+         lambda a, b: jnp.matmul(a, b, preferred_element_type="float32"), tolerance=2.0**-8),
+]
