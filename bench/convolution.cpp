@@ -109,6 +109,8 @@ constexpr Layer layers[] = {
     // Howard et al., "MobileNets" (2017).
     {"mobilenet 56 depthwise", 56, 128, 3, 128, 1, LayerAxis::same, 0, true},
     {"mobilenet 28/2 depthwise", 28, 256, 3, 256, 2, LayerAxis::same, 0, true},
+    {"mobilenet 28 depthwise", 28, 128, 3, 128, 1, LayerAxis::same, 0, true},
+    {"mobilenet 14 depthwise", 14, 512, 3, 512, 1, LayerAxis::same, 0, true},
 };
 
 constexpr Direction directions[] = {Direction::forward, Direction::input_gradient,
@@ -187,8 +189,8 @@ tf::Graph graph_of(const Layer& l, int batch, Direction direction) {
   return g;
 }
 
-std::vector<float> uniform(std::int64_t count, std::uint32_t seed) {
-  std::vector<float> x(static_cast<std::size_t>(count));
+bench::Floats uniform(std::int64_t count, std::uint32_t seed) {
+  bench::Floats x(static_cast<std::size_t>(count));
   for (float& e : x) {
     seed = seed * 1664525u + 1013904223u;
     e = static_cast<float>(static_cast<std::int32_t>(seed)) * 0x1p-31f;
@@ -206,7 +208,7 @@ double seconds_of(const F& call) {
 
 #ifdef TYPEFLOW_HAS_DNNL
 /// The largest difference of two results, in units of the largest element.
-double difference(const std::vector<float>& a, const std::vector<float>& b) {
+double difference(const bench::Floats& a, const bench::Floats& b) {
   double most = 0;
   double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -229,10 +231,10 @@ bool run_case(const Layer& l, int batch, Direction direction, const test::Kernel
   if (direction != Direction::input_gradient) feeds["x"] = x.data();
   if (direction != Direction::filter_gradient) feeds["w"] = w.data();
   if (direction != Direction::forward) feeds["dy"] = dy.data();
-  std::vector<float> ours((direction == Direction::forward          ? dy
-                           : direction == Direction::input_gradient ? x
-                                                                    : w)
-                              .size());
+  bench::Floats ours((direction == Direction::forward          ? dy
+                      : direction == Direction::input_gradient ? x
+                                                               : w)
+                         .size());
   const std::map<std::string, void*> results{{"result", ours.data()}};
   test::RunTimeProgram program(graph_of(l, batch, direction), kernels);
   const auto our_call = [&] { program.run(feeds, results); };

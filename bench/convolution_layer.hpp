@@ -4,8 +4,14 @@
 // What bench/convolution measures: a layer of square images, with one stride for both axes.
 
 #include <cstdint>
+#include <vector>
+
+#include <xsimd/xsimd.hpp>
 
 namespace bench {
+
+/// Aligned as the memory of sessions and of other libraries is.
+using Floats = std::vector<float, xsimd::aligned_allocator<float, 64>>;
 
 enum class Direction : std::uint8_t { forward, input_gradient, filter_gradient };
 

@@ -22,8 +22,8 @@ class OneDnnConvolution {
 
  public:
   /// x (N,H,W,C), w (KH,KW,C/groups,F) and dy (N,H',W',F), of which two are read.
-  OneDnnConvolution(const Layer& layer, int batch, Direction direction, const std::vector<float>& x,
-                    const std::vector<float>& w, const std::vector<float>& dy)
+  OneDnnConvolution(const Layer& layer, int batch, Direction direction, const Floats& x,
+                    const Floats& w, const Floats& dy)
       : image_({batch, layer.channels, layer.size, layer.size}, type, Tag::nhwc),
         kernel_(kernel_of(layer)),
         places_({batch, layer.filters, layer.height().out(), layer.width().out()}, type,
@@ -71,8 +71,8 @@ class OneDnnConvolution {
     stream_.wait();
   }
   /// As we lay it out.
-  std::vector<float> result() {
-    std::vector<float> out(plain_.get_size() / sizeof(float));
+  Floats result() {
+    Floats out(plain_.get_size() / sizeof(float));
     Memory to(plain_, engine_, out.data());
     dnnl::reorder(result_, to).execute(stream_, result_, to);
     stream_.wait();
@@ -91,7 +91,7 @@ class OneDnnConvolution {
   }
   static Memory::desc any(const Memory::desc& desc) { return {desc.dims(), type, Tag::any}; }
   void read(int argument, const Memory::desc& plain, const Memory::desc& chosen,
-            const std::vector<float>& data) {
+            const Floats& data) {
     Memory from(plain, engine_, const_cast<float*>(data.data()));
     Memory to(chosen, engine_);
     dnnl::reorder(from, to).execute(stream_, from, to);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/unrolled.hpp"
 #include "typeflow/ops/nn/depthwise.hpp"
 #include "typeflow/ops/nn/gather_axis.hpp"
 
@@ -88,6 +89,8 @@ class DepthwiseLoops {
   using V = typename L::template of<T>;
   static constexpr int N = L::size;
   static constexpr int together = 6;  ///< positions
+  /// Vectors of channels, so that memory is read in runs. Their sums fit the registers.
+  static constexpr int side_by_side = TileShape<T, A>::large ? 4 : 2;
 
   /// The positions `phase`, `phase` + divisor... of a row: they use the same taps.
   [[gnu::flatten]] void line(std::int64_t row, std::int64_t phase) const {
@@ -119,24 +122,32 @@ class DepthwiseLoops {
   TYPEFLOW_INLINE void all_channels(const T* x, T* y, std::int64_t u, const TapAxis::Taps& of_rows,
                                     const TapAxis::Taps& in_row) const {
     std::int64_t c = 0;
+    for (; c + side_by_side * N <= channels_; c += side_by_side * N) {
+      positions<U, side_by_side>(x + c, w_ + c, y + c, u, N, of_rows, in_row);
+    }
     for (; c + N <= channels_; c += N) {
-      positions<U, true>(x + c, w_ + c, y + c, u, N, of_rows, in_row);
+      positions<U, 1>(x + c, w_ + c, y + c, u, N, of_rows, in_row);
     }
     if (c < channels_) {
-      positions<U, false>(x + c, w_ + c, y + c, u, static_cast<int>(channels_ - c), of_rows,
-                          in_row);
+      positions<U, 0>(x + c, w_ + c, y + c, u, static_cast<int>(channels_ - c), of_rows, in_row);
     }
   }
-  /// A vector of channels for U positions, from number u of the line on. A single position may have
-  /// taps outside.
-  template <int U, bool Whole>
+  /// Vectors of channels, or the first lanes of one (0), for U positions, from number u of the line
+  /// on. A single position may have taps outside.
+  template <int U, int Vectors>
   TYPEFLOW_INLINE void positions(const T* x, const T* w, T* y, std::int64_t u, int lanes,
                                  const TapAxis::Taps& of_rows, const TapAxis::Taps& in_row) const {
+    constexpr int count = std::max(Vectors, 1);
     const auto load = [&](const T* p) TYPEFLOW_INLINE_LAMBDA {
-      return lanes == N ? L::load(p) : L::load(p, lanes);
+      return Vectors > 0 ? L::load(p) : L::load(p, lanes);
     };
-    V sum[U];
-    for (V& s : sum) s = V(T(0));
+    V sum[U][count];
+    unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA { sum[k][v] = V(T(0)); });
+    });
+    if constexpr (U > 1 && Vectors > 1) {
+      prefetch<U>(x, u, of_rows, in_row);
+    }
     std::int64_t r = of_rows.source;
     for (std::int64_t i = of_rows.first; i < rows_.taps; i += of_rows.every) {
       const T* const row = x + r * columns_.read * channels_;
@@ -145,24 +156,47 @@ class DepthwiseLoops {
       if (!exists) continue;
       std::int64_t s = in_row.source + u * columns_.scale;
       for (std::int64_t j = in_row.first; j < columns_.taps; j += in_row.every) {
-        const T* const from = row + s * channels_;
+        const T* from = row + s * channels_;
         const bool inside = U > 1 || (s >= 0 && s < columns_.read);
         s += in_row.advance;
         if (!inside) continue;
-        const V filter = load(w + (i * columns_.taps + j) * channels_);
-        for (int k = 0; k < U; ++k) {
-          sum[k] = cpu_kernels::fma(load(from + k * columns_.scale * channels_), filter, sum[k]);
-        }
+        const T* const tap = w + (i * columns_.taps + j) * channels_;
+        V filter[count];
+        unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA { filter[v] = load(tap + v * N); });
+        unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
+          unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+            sum[k][v] = cpu_kernels::fma(load(from + v * N), filter[v], sum[k][v]);
+          });
+          from += columns_.scale * channels_;
+        });
       }
     }
-    for (int k = 0; k < U; ++k) {
+    unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
       T* const to = y + (u + k) * columns_.divisor * channels_;
-      if constexpr (Whole) {
-        L::store(to, sum[k]);
-      } else {
-        L::store(to, sum[k], lanes);
-      }
-    }
+      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        if constexpr (Vectors > 0) {
+          L::store(to + v * N, sum[k][v]);
+        } else {
+          L::store(to, sum[k][v], lanes);
+        }
+      });
+    });
+  }
+
+  /// Asks for what positions some way ahead read of the row that no line has read before.
+  template <int U>
+  TYPEFLOW_INLINE void prefetch(const T* x, std::int64_t u, const TapAxis::Taps& of_rows,
+                                const TapAxis::Taps& in_row) const {
+    const std::int64_t more = (rows_.taps - 1 - of_rows.first) / of_rows.every * of_rows.advance;
+    const std::int64_t row =
+        std::min(of_rows.source + std::max<std::int64_t>(more, 0), rows_.read - 1);
+    const std::int64_t at = in_row.source + (u + 2 * U) * columns_.scale;
+    const T* const from = x + (row * columns_.read + at) * channels_;
+    unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<side_by_side>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        __builtin_prefetch(from + k * columns_.scale * channels_ + v * N);
+      });
+    });
   }
 
   TapAxis rows_;
@@ -254,10 +288,6 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
   template <class A, class T>
   [[gnu::flatten]] static void row(const ops::DepthwiseFilterGradient& op, const Tensor* in, T* sum,
                                    std::int64_t r) {
-    using L = Lanes<(sizeof(T) > 4), A>;
-    using V = typename L::template of<T>;
-    constexpr int N = L::size;
-    constexpr std::int64_t block = 8;  // places, so that channels are read in order
     const WindowAxis rows = op.window.axis(1);
     const WindowAxis columns = op.window.axis(2);
     const std::int64_t height = in[0].extents[1];
@@ -271,49 +301,106 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
       const std::int64_t h = r % in[1].extents[1] * rows.stride - rows.before + i * rows.dilation;
       if (h < 0 || h >= height) continue;
       const T* const line = x + (image * height + h) * width * channels;
-      for (std::int64_t first = 0; first < places; first += block) {
-        for (std::int64_t j = 0; j < columns.size; ++j) {
-          // Place p reads element p * stride + offset.
-          const std::int64_t offset = j * columns.dilation - columns.before;
-          const std::int64_t begin =
-              offset >= 0 ? 0 : (columns.stride - 1 - offset) / columns.stride;
-          const std::int64_t end = offset >= width ? 0 : (width - 1 - offset) / columns.stride + 1;
-          const std::int64_t p = std::max(first, begin);
-          const std::int64_t count = std::min({first + block, end, places}) - p;
-          if (count <= 0) continue;
-          const T* const a = line + (p * columns.stride + offset) * channels;
-          const T* const b = dy + p * channels;
-          T* const to = sum + (i * columns.size + j) * channels;
-          const std::int64_t step = columns.stride * channels;
-          std::int64_t c = 0;
-          for (; c + N <= channels; c += N) {
-            L::store(to + c, L::load(to + c) + products<L>(a + c, b + c, count, step, channels, N));
-          }
-          if (c < channels) {
-            const auto lanes = static_cast<int>(channels - c);
-            const V total = products<L>(a + c, b + c, count, step, channels, lanes);
-            L::store(to + c, L::load(to + c, lanes) + total, lanes);
-          }
+      for (std::int64_t j = 0; j < columns.size;) {
+        const bool several = j + together <= columns.size;
+        T* const to = sum + (i * columns.size + j) * channels;
+        if (several) {
+          all_channels<A, together>(columns, j, line, width, dy, places, to, channels);
+        } else {
+          all_channels<A, 1>(columns, j, line, width, dy, places, to, channels);
         }
+        j += several ? together : 1;
       }
     }
   }
-  /// The sum of `count` products of neighbouring places.
-  template <class L, class T>
-  TYPEFLOW_INLINE static auto products(const T* a, const T* b, std::int64_t count,
-                                       std::int64_t step_of_a, std::int64_t step_of_b, int lanes) {
-    const auto load = [&](const T* p) TYPEFLOW_INLINE_LAMBDA {
-      return lanes == L::size ? L::load(p) : L::load(p, lanes);
-    };
-    auto even = L::broadcast(T(0));  // one addition needn't wait for the one before
-    auto odd = even;
-    std::int64_t p = 0;
-    for (; p + 2 <= count; p += 2) {
-      even = cpu_kernels::fma(load(a + p * step_of_a), load(b + p * step_of_b), even);
-      odd = cpu_kernels::fma(load(a + (p + 1) * step_of_a), load(b + (p + 1) * step_of_b), odd);
+
+  static constexpr int together = 3;  ///< taps of a row
+
+  template <class A, int J, class T>
+  TYPEFLOW_INLINE static void all_channels(const WindowAxis& columns, std::int64_t j, const T* x,
+                                           std::int64_t width, const T* dy, std::int64_t places,
+                                           T* sum, std::int64_t channels) {
+    constexpr int vectors = TileShape<T, A>::large ? 4 : 2;
+    constexpr int N = Lanes<(sizeof(T) > 4), A>::size;
+    // Place p reads element p * stride + offset for a tap, if begin <= p < end.
+    Taps<J> taps{columns.stride * channels, channels, {}, {}, {}, 0, places};
+    for (int t = 0; t < J; ++t) {
+      const std::int64_t offset = (j + t) * columns.dilation - columns.before;
+      taps.begin[t] = offset >= 0 ? 0 : (columns.stride - 1 - offset) / columns.stride;
+      taps.end[t] =
+          offset >= width ? 0 : std::min(places, (width - 1 - offset) / columns.stride + 1);
+      taps.offset[t] = offset * channels;
+      taps.first = std::max(taps.first, taps.begin[t]);
+      taps.last = std::min(taps.last, taps.end[t]);
     }
-    if (p < count) even = cpu_kernels::fma(load(a + p * step_of_a), load(b + p * step_of_b), even);
-    return even + odd;
+    taps.last = std::max(taps.first, taps.last);
+    std::int64_t c = 0;
+    for (; c + vectors * N <= channels; c += vectors * N) {
+      add_products<A, J, vectors>(taps, x + c, dy + c, sum + c, N);
+    }
+    for (; c + N <= channels; c += N) add_products<A, J, 1>(taps, x + c, dy + c, sum + c, N);
+    if (c < channels) {
+      add_products<A, J, 0>(taps, x + c, dy + c, sum + c, static_cast<int>(channels - c));
+    }
+  }
+  /// Taps of a row. All have the places [first, last).
+  template <int J>
+  struct Taps {
+    std::int64_t step;  ///< in x, to the next place
+    std::int64_t channels;
+    std::int64_t begin[J];
+    std::int64_t end[J];
+    std::int64_t offset[J];
+    std::int64_t first;
+    std::int64_t last;
+  };
+  /// Vectors of channels, or the first lanes of one (0): the places of all taps, then the others.
+  template <class A, int J, int Vectors, class T>
+  TYPEFLOW_INLINE static void add_products(const Taps<J>& taps, const T* x, const T* dy, T* sum,
+                                           int lanes) {
+    using L = Lanes<(sizeof(T) > 4), A>;
+    using V = typename L::template of<T>;
+    constexpr int count = std::max(Vectors, 1);
+    const auto load = [&](const T* p) TYPEFLOW_INLINE_LAMBDA {
+      return Vectors > 0 ? L::load(p) : L::load(p, lanes);
+    };
+    V products[J][count];
+    unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA { products[t][v] = V(T(0)); });
+    });
+    const auto add = [&](auto t, std::int64_t p, const V(&right)[count]) TYPEFLOW_INLINE_LAMBDA {
+      const T* const left = x + p * taps.step + taps.offset[t];
+      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        products[t][v] = cpu_kernels::fma(load(left + v * L::size), right[v], products[t][v]);
+      });
+    };
+    const auto place = [&](std::int64_t p, const auto& f) TYPEFLOW_INLINE_LAMBDA {
+      V right[count];
+      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        right[v] = load(dy + p * taps.channels + v * L::size);
+      });
+      f(right);
+    };
+    for (std::int64_t p = taps.first; p < taps.last; ++p) {
+      place(p, [&](const auto& right) TYPEFLOW_INLINE_LAMBDA {
+        unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA { add(t, p, right); });
+      });
+    }
+    unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA {
+      for (std::int64_t p = taps.begin[t]; p < taps.end[t]; ++p) {
+        if (p == taps.first && taps.first < taps.last) p = taps.last;
+        if (p >= taps.end[t]) break;
+        place(p, [&](const auto& right) TYPEFLOW_INLINE_LAMBDA { add(t, p, right); });
+      }
+      T* const to = sum + t * taps.channels;
+      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        if constexpr (Vectors > 0) {
+          L::store(to + v * L::size, L::load(to + v * L::size) + products[t][v]);
+        } else {
+          L::store(to, L::load(to, lanes) + products[t][v], lanes);
+        }
+      });
+    });
   }
 };
 
