@@ -66,13 +66,18 @@ constexpr auto stage(tf::Graph& g, tf::Label name, auto x) {
   return bottleneck<S.depth, S.stride>(g, {"unit", S.units}, h);
 }
 
+/// What comes before the stages.  // (N,H,W,3) -> (N,H/4,W/4,Filters)
+template <int Filters>
+constexpr auto root(tf::Graph& g, const auto& x) {
+  return tf::max_pool<3, 2>(conv<Filters, 7, 2>(g, "root", x));
+}
+
 /// Images x to logits of Classes.  // (N,H,W,3) -> (N,Classes)
 template <int Root, int Classes, Stage... S>
 constexpr auto logits(tf::Graph& g, const auto& x) {
-  auto root = tf::max_pool<3, 2>(conv<Root, 7, 2>(g, "root", x));
   int i = 0;
-  auto body =
-      tf::fold<S...>(root, [&]<Stage One>(auto h) { return stage<One>(g, {"block", ++i}, h); });
+  auto body = tf::fold<S...>(root<Root>(g, x),
+                             [&]<Stage One>(auto h) { return stage<One>(g, {"block", ++i}, h); });
   auto features = tf::mean<1, 2>(relu(batch_norm(g, "postnorm", body, norm)));
   return tf::dense<Classes>(g, "logits", features, biased);
 }
