@@ -42,10 +42,12 @@ constexpr auto bottleneck(tf::Graph& g, tf::Label name, auto x) {
   tf::Scope in(g, name);  // block_2/unit_3/...
   auto pre = relu(batch_norm(g, "preact", x, norm));
   auto shortcut = [&] {
-    if constexpr (decltype(x)::shape::dims.extent[3] == Depth) {
-      return tf::max_pool<1, Stride>(x);
-    } else {
+    if constexpr (decltype(x)::shape::dims.extent[3] != Depth) {
       return conv<Depth, 1, Stride>(g, "shortcut", pre);
+    } else if constexpr (Stride == 1) {
+      return x;
+    } else {
+      return tf::max_pool<1, Stride>(x);
     }
   }();
   auto r = conv_bn_relu<Depth / 4, 1>(g, "conv1", pre);
