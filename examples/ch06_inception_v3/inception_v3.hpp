@@ -81,31 +81,36 @@ constexpr auto mixed7(tf::Graph& g, tf::Label name, const auto& x) {
   return joined(a, b, c, d);
 }
 
+/// Square images with channels. Those below are the end points of slim's inception_v3_test.py.
+template <int Size, int Channels>
+using Images = tf::Expr<float, tf::Shape<tf::batch, Size, Size, Channels>>;
+
 /// Images to the logits of a thousand classes, and those of the second head, which helps in
 /// training. A model without it calls the first function only.
-using Images = tf::Expr<float, tf::Shape<tf::batch, image_size, image_size, 3>>;
 struct Heads {
-  tf::Expr<float, tf::Shape<tf::batch, 17, 17, 768>> middle;
+  Images<17, 768> middle;
   tf::Expr<float, tf::Shape<tf::batch, 1000>> logits;
 };
-constexpr Heads heads(tf::Graph& g, const Images& images, double keep = 0.8) {
+constexpr Heads heads(tf::Graph& g, const Images<image_size, 3>& images, double keep = 0.8) {
   const tf::Scope defaults(g, "InceptionV3", {.regularizer = tf::l2_regularizer(4e-5)});
-  auto h1 = conv<32, 3, 2, valid>(g, "conv_1a", images);  // (batch,149,149,32)
-  auto h2 = conv<64, 3>(g, "conv_2b", conv<32, 3, 1, valid>(g, "conv_2a", h1));
-  auto h3 = tf::max_pool<3, 2, valid>(h2);  // (batch,73,73,64)
-  auto h4 = conv<192, 3, 1, valid>(g, "conv_4a", conv<80, 1>(g, "conv_3b", h3));
-  tf::Expr<float, tf::Shape<tf::batch, 35, 35, 192>> h5 = tf::max_pool<3, 2, valid>(h4);
+  Images<149, 32> h1 = conv<32, 3, 2, valid>(g, "conv_1a", images);
+  Images<147, 32> h2a = conv<32, 3, 1, valid>(g, "conv_2a", h1);
+  Images<147, 64> h2b = conv<64, 3>(g, "conv_2b", h2a);
+  Images<73, 64> h3a = tf::max_pool<3, 2, valid>(h2b);
+  Images<73, 80> h3b = conv<80, 1>(g, "conv_3b", h3a);
+  Images<71, 192> h4 = conv<192, 3, 1, valid>(g, "conv_4a", h3b);
+  Images<35, 192> h5 = tf::max_pool<3, 2, valid>(h4);
 
-  tf::Expr<float, tf::Shape<tf::batch, 35, 35, 256>> m5b = mixed5<32>(g, "mixed_5b", h5);
-  auto m5d = mixed5<64>(g, "mixed_5d", mixed5<64>(g, "mixed_5c", m5b));
-  auto m6 = mixed6a(g, "mixed_6a", m5d);
+  Images<35, 256> m5b = mixed5<32>(g, "mixed_5b", h5);
+  Images<35, 288> m5d = mixed5<64>(g, "mixed_5d", mixed5<64>(g, "mixed_5c", m5b));
+  Images<17, 768> m6 = mixed6a(g, "mixed_6a", m5d);
   m6 = mixed6<128>(g, "mixed_6b", m6);
   m6 = mixed6<160>(g, "mixed_6c", m6);
   m6 = mixed6<160>(g, "mixed_6d", m6);
   m6 = mixed6<192>(g, "mixed_6e", m6);
-  tf::Expr<float, tf::Shape<tf::batch, 8, 8, 1280>> m7a = mixed7a(g, "mixed_7a", m6);
-  tf::Expr<float, tf::Shape<tf::batch, 8, 8, 2048>> m7c =
-      mixed7(g, "mixed_7c", mixed7(g, "mixed_7b", m7a));
+  Images<8, 1280> m7a = mixed7a(g, "mixed_7a", m6);
+  Images<8, 2048> m7b = mixed7(g, "mixed_7b", m7a);
+  Images<8, 2048> m7c = mixed7(g, "mixed_7c", m7b);
 
   auto features = dropout(tf::mean<1, 2>(m7c), {.keep = keep});
   return {m6, dense<1000>(g, "logits", features, {.weights = tf::truncated_normal(0, 0.1)})};
@@ -113,16 +118,17 @@ constexpr Heads heads(tf::Graph& g, const Images& images, double keep = 0.8) {
 /// The logits of the second head, on top of mixed_6e.
 constexpr auto second_head(tf::Graph& g, const auto& middle) {
   const tf::Scope in(g, "AuxLogits", {.regularizer = tf::l2_regularizer(4e-5)});
-  auto a1 = conv<128, 1>(g, "conv_1", tf::avg_pool<5, 3, valid>(middle));  // (batch,5,5,128)
+  Images<5, 128> a1 = conv<128, 1>(g, "conv_1", tf::avg_pool<5, 3, valid>(middle));
   const tf::Scope small(g, "conv_2");
-  auto a2 = conv2d<768, 5, tf::ConvOptions<2>{.padding = valid}>(
+  Images<1, 768> a2 = conv2d<768, 5, tf::ConvOptions<2>{.padding = valid}>(
       g, "conv", a1, {.weights = tf::truncated_normal(0, 0.01), .use_bias = false});
   auto a3 = relu(batch_norm(g, "norm", a2, {.decay = 0.9997, .epsilon = 0.001, .scale = false}));
   return dense<1000>(g, "logits", flatten(a3), {.weights = tf::truncated_normal(0, 0.001)});
 }
 
 /// The loss of both heads and of the weights.
-constexpr auto loss(tf::Graph& g, const Images& images, const auto& labels, double keep = 0.8) {
+constexpr auto loss(tf::Graph& g, const Images<image_size, 3>& images, const auto& labels,
+                    double keep = 0.8) {
   const Heads both = heads(g, images, keep);
   g.add_loss(mean(softmax_cross_entropy(both.logits, labels)));
   g.add_loss(0.4f * mean(softmax_cross_entropy(second_head(g, both.middle), labels)));

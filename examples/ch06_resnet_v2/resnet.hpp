@@ -42,10 +42,12 @@ constexpr auto bottleneck(tf::Graph& g, tf::Label name, auto x) {
   tf::Scope in(g, name);  // block_2/unit_3/...
   auto pre = relu(batch_norm(g, "preact", x, norm));
   auto shortcut = [&] {
-    if constexpr (decltype(x)::shape::dims.extent[3] == Depth) {
-      return tf::max_pool<1, Stride>(x);
-    } else {
+    if constexpr (decltype(x)::shape::dims.extent[3] != Depth) {
       return conv<Depth, 1, Stride>(g, "shortcut", pre);
+    } else if constexpr (Stride == 1) {
+      return x;
+    } else {
+      return tf::max_pool<1, Stride>(x);
     }
   }();
   auto r = conv_bn_relu<Depth / 4, 1>(g, "conv1", pre);
@@ -66,13 +68,18 @@ constexpr auto stage(tf::Graph& g, tf::Label name, auto x) {
   return bottleneck<S.depth, S.stride>(g, {"unit", S.units}, h);
 }
 
+/// What comes before the stages.  // (N,H,W,3) -> (N,H/4,W/4,Filters)
+template <int Filters>
+constexpr auto root(tf::Graph& g, const auto& x) {
+  return tf::max_pool<3, 2>(conv<Filters, 7, 2>(g, "root", x));
+}
+
 /// Images x to logits of Classes.  // (N,H,W,3) -> (N,Classes)
 template <int Root, int Classes, Stage... S>
 constexpr auto logits(tf::Graph& g, const auto& x) {
-  auto root = tf::max_pool<3, 2>(conv<Root, 7, 2>(g, "root", x));
   int i = 0;
-  auto body =
-      tf::fold<S...>(root, [&]<Stage One>(auto h) { return stage<One>(g, {"block", ++i}, h); });
+  auto body = tf::fold<S...>(root<Root>(g, x),
+                             [&]<Stage One>(auto h) { return stage<One>(g, {"block", ++i}, h); });
   auto features = tf::mean<1, 2>(relu(batch_norm(g, "postnorm", body, norm)));
   return tf::dense<Classes>(g, "logits", features, biased);
 }

@@ -52,9 +52,9 @@ class ProgramRuns {
   /// Runs every step; fetches every named value that has memory, and the variables afterwards.
   Outcome run(const tf::HostTensors& feeds);
   Bits bits(const tf::HostTensors& feeds);
-  /// Runs every step three times, each time from the same values of variables. How often the third
-  /// time allocates.
-  long allocations_of_third(const tf::HostTensors& feeds);
+  /// Runs every step twice, each time from the same values of variables. How often the second time
+  /// allocates.
+  long allocations_of_second(const tf::HostTensors& feeds);
   tf::HostTensors values();
 
  private:
@@ -134,7 +134,7 @@ void check_equal_bits(const Bits& a, const Bits& b);
 /// share every loop.
 void check_parts(const TestedModel& model, const tf::HostTensors& feeds);
 
-/// Checks that a model's third run with the same feeds allocates nothing, with one thread and with
+/// Checks that a model's second run with the same feeds allocates nothing, with one thread and with
 /// two that share every loop.
 void check_allocations(const TestedModel& model, const tf::HostTensors& feeds);
 template <auto Model, tf::Mode M = tf::training>

@@ -132,7 +132,7 @@ void check_interpreter(const tf::ir::Graph& graph, const tf::HostTensors& feeds,
                        const Outcome& expected, double tolerance = 0);
 
 /// Compares a model's kernels, and its interpreted graph, with what is expected. The kernels must
-/// give the same bits however their loops are divided, and allocate nothing from the third run on.
+/// give the same bits however their loops are divided, and allocate nothing from the second run on.
 /// The tolerance is relative to the largest element; 0 asks for equality.
 void check_values(const TestedModel& model, const tf::HostTensors& feeds, const Outcome& expected,
                   double tolerance);

@@ -21,12 +21,14 @@ namespace {
 namespace tf = typeflow;
 using tf::bfloat16;
 
-template <int Count, int Rows, int Columns, int Depth>
 constexpr void products(tf::Graph& g) {
-  auto a = tf::placeholder<bfloat16, Count, Rows, Depth>(g, "a");
-  auto b = tf::placeholder<bfloat16, Count, Depth, Columns>(g, "b");
-  auto bias = tf::placeholder<bfloat16, Columns>(g, "bias");
-  auto dy = tf::placeholder<bfloat16, Count, Rows, Columns>(g, "dy");
+  constexpr tf::Extent rows = tf::symbol<"height">;
+  constexpr tf::Extent columns = tf::symbol<"width">;
+  constexpr tf::Extent depth = tf::symbol<"time">;
+  auto a = tf::placeholder<bfloat16, tf::batch, rows, depth>(g, "a");
+  auto b = tf::placeholder<bfloat16, tf::batch, depth, columns>(g, "b");
+  auto bias = tf::placeholder<bfloat16, columns>(g, "bias");
+  auto dy = tf::placeholder<bfloat16, tf::batch, rows, columns>(g, "dy");
   auto y = matmul(a, b);
   y.named("nn");
   tf::matmul<tf::transpose_both>(transpose<0, 2, 1>(a), transpose<0, 2, 1>(b)).named("tt");
@@ -103,44 +105,49 @@ std::vector<std::uint16_t> bits(const Y& y) {
   return x;
 }
 
-template <int Count, int Rows, int Columns, int Depth>
-void check() {
-  CAPTURE(Count);
-  CAPTURE(Rows);
-  CAPTURE(Columns);
-  CAPTURE(Depth);
+void check(int count, int rows, int columns, int depth) {
+  CAPTURE(count);
+  CAPTURE(rows);
+  CAPTURE(columns);
+  CAPTURE(depth);
+  const auto elements = [](int i, int j, int k) {
+    return static_cast<std::size_t>(i) * static_cast<std::size_t>(j) * static_cast<std::size_t>(k);
+  };
   for (const bool integers : {true, false}) {
     CAPTURE(integers);
-    const auto a = numbers(std::size_t{Count} * Rows * Depth, integers, 1);
-    const auto b = numbers(std::size_t{Count} * Depth * Columns, integers, 2);
-    const auto bias = numbers(Columns, integers, 3);
-    const auto dy = numbers(std::size_t{Count} * Rows * Columns, integers, 4);
+    const auto a = numbers(elements(count, rows, depth), integers, 1);
+    const auto b = numbers(elements(count, depth, columns), integers, 2);
+    const auto bias = numbers(elements(1, 1, columns), integers, 3);
+    const auto dy = numbers(elements(count, rows, columns), integers, 4);
     const auto at = [](const auto& x, int i) {
       return double(static_cast<float>(x[std::size_t(i)]));
     };
-    const auto of_a = [&](int n, int i, int k) { return at(a, (n * Rows + i) * Depth + k); };
-    const auto of_b = [&](int n, int k, int j) { return at(b, (n * Depth + k) * Columns + j); };
-    const auto of_dy = [&](int n, int i, int j) { return at(dy, (n * Rows + i) * Columns + j); };
-    const Expected y = multiplied(Count, Rows, Columns, Depth, of_a, of_b);
-    const Expected da = multiplied(Count, Rows, Depth, Columns, of_dy,
+    const auto of_a = [&](int n, int i, int k) { return at(a, (n * rows + i) * depth + k); };
+    const auto of_b = [&](int n, int k, int j) { return at(b, (n * depth + k) * columns + j); };
+    const auto of_dy = [&](int n, int i, int j) { return at(dy, (n * rows + i) * columns + j); };
+    const Expected y = multiplied(count, rows, columns, depth, of_a, of_b);
+    const Expected da = multiplied(count, rows, depth, columns, of_dy,
                                    [&](int n, int j, int k) { return of_b(n, k, j); });
     const Expected db = multiplied(
-        Count, Depth, Columns, Rows, [&](int n, int k, int i) { return of_a(n, i, k); }, of_dy);
+        count, depth, columns, rows, [&](int n, int k, int i) { return of_a(n, i, k); }, of_dy);
     std::vector<std::uint16_t> first[5];
     for (const int threads : {1, 2, 3, 8}) {
       tf::Variables variables;
-      tf::Session<products<Count, Rows, Columns, Depth>> session(variables, {.threads = threads});
-      const auto [nn, tt, layer, ga, gb] = session.template run<"nn", "tt", "layer", "da", "db">(
-          tf::feed<"a">(a), tf::feed<"b">(b), tf::feed<"bias">(bias), tf::feed<"dy">(dy));
-      CHECK(distance(values(nn), y, Depth) <= 1);
-      CHECK(distance(values(ga), da, Columns) <= 1);
-      CHECK(distance(values(gb), db, Rows) <= 1);
+      tf::Session<products> session(variables, {.threads = threads});
+      const auto [nn, tt, layer, ga, gb] = session.run<"nn", "tt", "layer", "da", "db">(
+          tf::feed<"a">(a.data(), {count, rows, depth}),
+          tf::feed<"b">(b.data(), {count, depth, columns}),
+          tf::feed<"bias">(bias.data(), {columns}),
+          tf::feed<"dy">(dy.data(), {count, rows, columns}));
+      CHECK(distance(values(nn), y, depth) <= 1);
+      CHECK(distance(values(ga), da, columns) <= 1);
+      CHECK(distance(values(gb), db, rows) <= 1);
       CHECK(bits(nn) == bits(tt));
       bool follows = true;
       const std::vector<float> products_now = values(nn);
       const std::vector<float> layers_now = values(layer);
       for (std::size_t i = 0; i < products_now.size(); ++i) {
-        const bfloat16 sum(products_now[i] + static_cast<float>(bias[i % Columns]));
+        const bfloat16 sum(products_now[i] + static_cast<float>(bias[i % bias.size()]));
         follows = follows && layers_now[i] == std::max(0.0f, static_cast<float>(sum));
       }
       CHECK(follows);
@@ -181,11 +188,11 @@ void check_transposed() {
 }  // namespace
 
 TEST_CASE("products of bfloat16 keep to the stated bound, for any number of threads") {
-  check<1, 3, 17, 1>();
-  check<1, 33, 129, 37>();
-  check<1, 4, 17, 258>();
-  check<1, 129, 64, 2115>();
-  check<3, 64, 65, 33>();
+  check(1, 3, 17, 1);
+  check(1, 33, 129, 37);
+  check(1, 4, 17, 258);
+  check(1, 129, 64, 2115);
+  check(3, 64, 65, 33);
 }
 
 TEST_CASE("products of transposed matrices of bfloat16 have the same bits") {
@@ -199,8 +206,9 @@ TEST_CASE("products of bfloat16 keep infinities and NaN in their rows and column
   a[4 * n + 34] = bfloat16(std::numeric_limits<float>::infinity());
   a[5 * n] = bfloat16(std::numeric_limits<float>::quiet_NaN());
   tf::Variables variables;
-  tf::Session<products<1, n, n, n>> session(variables);
-  const std::vector<float> y = values(session.run<"nn">(tf::feed<"a">(a), tf::feed<"b">(b)));
+  tf::Session<products> session(variables);
+  const std::vector<float> y = values(
+      session.run<"nn">(tf::feed<"a">(a.data(), {1, n, n}), tf::feed<"b">(b.data(), {1, n, n})));
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
       const auto x = y[i * n + j];
@@ -219,13 +227,13 @@ TEST_CASE("large products of bfloat16 take denormal operands for zeros only with
   const std::vector<bfloat16> a(n * n, bfloat16(std::ldexp(1.0f, -130)));
   const std::vector<bfloat16> b(n * n, bfloat16(std::ldexp(1.0f, 100)));
   tf::Variables variables;
-  tf::Session<products<1, n, n, n>> session(variables);
+  tf::Session<products> session(variables);
 #if defined(__AVX512BF16__)
   const float expected = 0;
 #else
   const float expected = std::ldexp(35.0f, -30);
 #endif
-  for (const float x : values(session.run<"nn">(tf::feed<"a">(a), tf::feed<"b">(b)))) {
-    CHECK(x == expected);
-  }
+  const auto y =
+      session.run<"nn">(tf::feed<"a">(a.data(), {1, n, n}), tf::feed<"b">(b.data(), {1, n, n}));
+  for (const float x : values(y)) CHECK(x == expected);
 }

@@ -218,6 +218,8 @@ TEST_CASE("random_crop: values") {
   CHECK(different > batch / 2);
   const tf::HostTensor& column = got.at("of_one");
   for (int i = 1; i < 4; ++i) CHECK(column.value(i) == column.value(0) + 4 * i);
+  test::check_parts(test::tested<at_random>(), feeds);
+  test::check_allocations<at_random>(feeds);
 }
 
 TEST_CASE("crop_or_pad: gradient") {

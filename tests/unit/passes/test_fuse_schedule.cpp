@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "typeflow/graph.hpp"
 #include "typeflow/lower/compile.hpp"
 #include "typeflow/lower/describe_passes.hpp"
+
+#include "../examples/ch06_resnet_v2/resnet.hpp"
 
 namespace tf = typeflow;
 
@@ -168,6 +171,71 @@ TEST_CASE("bias, batch norm, residual addition and activation follow a convoluti
     CHECK(all.find("Sub Fma Relu") != std::string::npos);
     CHECK(all.find("Sub Fma Add Relu") != std::string::npos);
   }
+}
+
+namespace {
+
+/// The steps of a description of passes, one a line: the name of the first result without that of
+/// its operation, then all operations.
+std::string described_steps(const std::string& description) {
+  std::istringstream lines(description.substr(description.find("after fuse:")));
+  std::string out;
+  bool is_first = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  cluster ")) {
+      is_first = true;
+      continue;
+    }
+    const std::size_t begin = line.find(" = ");
+    if (!line.starts_with("    ") || begin == std::string::npos) continue;
+    const std::string result = line.substr(begin + 3, line.find('(') - begin - 3);
+    const std::size_t end = result.rfind('/');
+    if (is_first) out += (out.empty() ? "" : "\n") + result.substr(0, end) + ':';
+    out += ' ' + result.substr(end + 1);
+    is_first = false;
+  }
+  return out;
+}
+
+/// A stage of ResNet v2: the first unit's shortcut is a convolution, the second one's the sum
+/// before it, the last one's every other pixel of the sum.
+constexpr void preactivated(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 56, 56, 64>(g, "x");
+  resnet::stage<resnet::Stage{256, 3, 2}>(g, "block", x).named("y");
+}
+
+}  // namespace
+
+TEST_CASE(
+    "at inference each convolution of a pre-activation unit is a step with all that follows") {
+  // The factors of the channels, gamma / sqrt(variance + epsilon), are small steps of their own.
+  const std::string factors = "Add Sqrt Div Mul";
+  std::istringstream lines(described_steps(tf::describe_passes<preactivated, tf::inference>()));
+  std::string large;
+  int small = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with(": " + factors)) {
+      ++small;
+    } else {
+      large += line + '\n';
+    }
+  }
+  CHECK(small == 9);  // batch norms
+  // A unit's last convolution has its bias, the sum with the shortcut, and the next unit's batch
+  // norm and relu. It stores the sum, too, for the next unit's shortcut.
+  CHECK(large ==
+        "block/unit_1/preact: Sub Fma Relu\n"
+        "block/unit_1/shortcut: Conv Add\n"
+        "block/unit_1/conv1/conv: Conv Sub Fma Relu\n"
+        "block/unit_1/conv2/conv: Conv Sub Fma Relu\n"
+        "block/unit_1/conv3: Conv Add Add Sub Fma Relu\n"
+        "block/unit_2/conv1/conv: Conv Sub Fma Relu\n"
+        "block/unit_2/conv2/conv: Conv Sub Fma Relu\n"
+        "block/unit_2/conv3: Conv Add Add Sub Fma Relu\n"
+        "block/unit_3: MaxPool\n"
+        "block/unit_3/conv1/conv: Conv Sub Fma Relu\n"
+        "block/unit_3/conv2/conv: Conv Sub Fma Relu\n"
+        "block/unit_3/conv3: Conv Add Add\n");
 }
 
 TEST_CASE("what others read is computed by them, if that takes no more memory") {

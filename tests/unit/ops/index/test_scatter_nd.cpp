@@ -133,15 +133,19 @@ TEST_CASE("scatter_nd: values of booleans") { check({"scattered_bits"}); }
 
 namespace {
 
+tf::HostTensors feeds_of_effects() {
+  tf::HostTensors f = feeds_of(7);
+  for (const char* other : {"rows", "bits", "ones", "of_rows", "flags"}) f.erase(other);
+  test::Random random(5);
+  f["window"] = test::random_tensor(random, tf::DType::float32, test::dims({2, 19}), -2, 2);
+  f["one"] = test::floats({}, {0.5});
+  return f;
+}
 /// What the effects make of the variables of these names.
 void check_variables(const std::vector<std::string>& names) {
   for (const int threads : {1, 2}) {
     test::Kernels<effects> kernels(threads);
-    tf::HostTensors f = feeds_of(7);
-    for (const char* other : {"rows", "bits", "ones", "of_rows", "flags"}) f.erase(other);
-    test::Random random(5);
-    f["window"] = test::random_tensor(random, tf::DType::float32, test::dims({2, 19}), -2, 2);
-    f["one"] = test::floats({}, {0.5});
+    const tf::HostTensors f = feeds_of_effects();
     tf::Graph graph;
     effects(graph);
     REQUIRE(tf::ir::verify(graph).view() == "");
@@ -178,6 +182,10 @@ TEST_CASE("scatter_nd_add: values") { check_variables({"a"}); }
 TEST_CASE("scatter_nd_sub: values") { check_variables({"s"}); }
 TEST_CASE("scatter_nd_update: values") { check_variables({"u"}); }
 TEST_CASE("assign_slice: values") { check_variables({"w", "n"}); }
+TEST_CASE("scatter_nd_add, scatter_nd_sub, scatter_nd_update, assign_slice: any parts, no memory") {
+  test::check_parts(test::tested<effects>(), feeds_of_effects());
+  test::check_allocations<effects>(feeds_of_effects());
+}
 
 namespace {
 

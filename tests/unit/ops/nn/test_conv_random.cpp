@@ -166,9 +166,12 @@ tf::Graph graph_of(const Drawn& d, tf::DType type) {
   const tf::AnyExpr x = test::input(g, "x", type, d.x());
   const tf::AnyExpr w = test::input(g, "w", type, d.w());
   const tf::AnyExpr dy = test::input(g, "dy", type, d.y());
-  test::name(apply(tf::ops::Conv{{}, d.attributes()}, x, w), "y");
-  test::name(apply(tf::ops::ConvInputGradient{{}, d.attributes()}, dy, w), "dx");
-  test::name(apply(tf::ops::ConvFilterGradient{{}, d.attributes()}, x, dy), "dw");
+  const auto add = [type](tf::Label name, const tf::AnyExpr& sums) {
+    test::name(cast_to(sums, type), name);  // those of 16-bit numbers are floats
+  };
+  add("y", apply(tf::ops::Conv{{}, d.attributes()}, x, w));
+  add("dx", apply(tf::ops::ConvInputGradient{{}, d.attributes()}, dy, w));
+  add("dw", apply(tf::ops::ConvFilterGradient{{}, d.attributes()}, x, dy));
   return g;
 }
 
@@ -232,6 +235,8 @@ test::KernelTable all_kernels() {
   kernels.add<&kernels_of<float, 2>>();
   kernels.add<&kernels_of<double, 1>>();
   kernels.add<&kernels_of<double, 2>>();
+  kernels.add<&kernels_of<tf::bfloat16, 1>>();
+  kernels.add<&kernels_of<tf::bfloat16, 2>>();
   return kernels;
 }
 
@@ -261,9 +266,12 @@ TEST_CASE("convolutions leave padding out, whatever it meets: infinities and NaN
     const Drawn d = draw(seed);
     check<float>(d, seed, kernels, seed % 2 == 0 ? nullptr : threads.executor(), false);
     if (seed % 3 == 0) check<double>(d, seed, kernels, nullptr, false);
+    if (seed % 3 == 1) check<tf::bfloat16>(d, seed, kernels, nullptr, false);
   }
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
-    check<float>(draw_large(seed), seed, kernels, threads.executor(), false);
+    const Drawn d = draw_large(seed);
+    check<float>(d, seed, kernels, threads.executor(), false);
+    if (seed % 4 == 0) check<tf::bfloat16>(d, seed, kernels, threads.executor(), false);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -97,11 +98,21 @@ constexpr void model(tf::Graph& g) {
   }(std::make_index_sequence<std::size(settings)>{});
 }
 
+/// With infinities and a NaN in w and dy, unless all shall be finite. Where these meet padding, the
+/// product is left out.
 template <class T, class X, class W>
-void check(std::int64_t batch, double tolerance) {
+void check(std::int64_t batch, double tolerance, bool finite = true) {
   constexpr auto traced = &model<T, X, W>;
   INFO("batch ", batch, ", channels ", X::dims.extent[3], " x ", W::dims.extent[3]);
-  const tf::HostTensors feeds = test::random_feeds<traced>(batch, 11);
+  tf::HostTensors feeds = test::random_feeds<traced>(batch, 11);
+  test::Random random(static_cast<std::uint64_t>(batch) + 7);
+  for (auto& [name, feed] : feeds) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (finite || name == "x" || feed.size() == 0) continue;
+    for (const double e : {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()}) {
+      feed.set(random.below(static_cast<int>(feed.size())), e);
+    }
+  }
   const tf::HostTensor& x = feeds.at("x");
   const tf::HostTensor& w = feeds.at("w");
   test::Outcome expected;
@@ -144,6 +155,16 @@ TEST_CASE("depthwise_conv2d: values") {
   check<float, Shape<2, 5, 5, 0>, Shape<3, 2, 0, 1>>(1, 0);
   check<tf::bfloat16, Shape<tf::batch, 5, 5, 9>, Shape<3, 3, 9, 1>>(2, 8e-3);
   check<tf::float16, Shape<tf::batch, 5, 5, 9>, Shape<3, 3, 9, 2>>(2, 1e-3);
+}
+
+TEST_CASE("depthwise_conv2d leaves padding out, whatever it meets: infinities and NaN") {
+  using tf::Shape;
+  for (const std::int64_t batch : {1, 3}) {
+    check<float, Shape<tf::batch, 9, 8, 5>, Shape<3, 3, 5, 1>>(batch, 2e-6, false);
+  }
+  check<float, Shape<2, 6, 21, 40>, Shape<2, 3, 40, 1>>(1, 2e-6, false);
+  check<double, Shape<2, 5, 7, 19>, Shape<1, 3, 19, 2>>(1, 1e-14, false);
+  check<tf::bfloat16, Shape<tf::batch, 5, 5, 9>, Shape<3, 3, 9, 1>>(2, 8e-3, false);
 }
 
 TEST_CASE("depthwise_conv2d: gradient") {
