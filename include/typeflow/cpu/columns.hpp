@@ -51,11 +51,14 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
     for (int k = 0; k < Outer; ++k) outer *= call.extents[k];
     [&]<int... I>(std::integer_sequence<int, I...>)
         TYPEFLOW_INLINE_LAMBDA { (find_layout<I>(call, g), ...); }(typename M::InputNumbers{});
-    constexpr bool has_small = SmallColumns<Outer, L, M>::possible && !M::gathers;
-    if constexpr (Inner != ir::InnerExtent::large && has_small) {
-      if (Inner == ir::InnerExtent::small || g.width <= ir::small_extent) {
+    using Small = SmallColumns<Outer, L, M>;
+    constexpr bool has_small =
+        Small::possible && !M::gathers &&
+        (Inner != ir::InnerExtent::large || Small::most_columns > ir::small_extent);
+    if constexpr (has_small) {
+      if (Inner == ir::InnerExtent::small || g.width <= Small::most_columns) {
         if (g.width == 0) return;
-        SmallColumns<Outer, L, M>::run(call, g.in, g.length, g.width, outer);
+        Small::run(call, g.in, g.length, g.width, outer);
         return;
       }
     }
@@ -235,15 +238,14 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
       // store.
       if (vectors <= few && (may_overlap || vectors == few) && rest == N) {
         States s[few];
-        for (States& of_columns : s) reset<P>(of_columns);
-        for (; k < end; ++k) {
-          [&]<int... U>(std::integer_sequence<int, U...>) TYPEFLOW_INLINE_LAMBDA {
+        // Loops over these vectors would put s in memory.
+        [&]<int... U>(std::integer_sequence<int, U...>) TYPEFLOW_INLINE_LAMBDA {
+          (reset<P>(s[U]), ...);
+          for (; k < end; ++k) {
             (step<P>(call, g, r[std::min(U, vectors - 1)], ops, p, s[U], k, j[U], N), ...);
-          }(std::make_integer_sequence<int, few>{});
-        }
-        for (int u = 0; u < few; ++u) {  // a number of turns that is known, or s would be in memory
-          if (u < vectors) state[u] = s[u];
-        }
+          }
+          ((U < vectors ? void(state[U] = s[U]) : void()), ...);
+        }(std::make_integer_sequence<int, few>{});
       }
     }
     for (; k < end; ++k) {

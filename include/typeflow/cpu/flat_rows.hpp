@@ -29,7 +29,10 @@ struct FlatRows : RowOperands<Outer, L, M> {
   using typename Rows::Registers;
   template <int I>
   using In = typename Rows::template In<I>;
-  static constexpr int tile_elements = std::max(1024, N* static_cast<int>(ir::small_extent));
+  /// Rows of narrow elements may have more of them.
+  static constexpr int longest =
+      static_cast<int>(ir::small_extent) * (sizeof(typename L::Carrier) <= 2 ? 2 : 1);
+  static constexpr int tile_elements = std::max(1024, N* longest);
 
   /// Rows of a block: vectors of N elements each.
   static std::int64_t rows_of_block(std::int64_t length) { return tile_elements / length / N * N; }

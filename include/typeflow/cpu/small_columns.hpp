@@ -31,7 +31,7 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
   template <int I>
   using In = typename Flat::template In<I>;
   static constexpr int blocks_of_chunk = 16;
-  static constexpr int vectors = (static_cast<int>(ir::small_extent) + N - 1) / N;
+  static constexpr int vectors = (Flat::longest + N - 1) / N;
 
   template <int I>
   static constexpr bool is_arg_fold = [] {
@@ -43,6 +43,7 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
   }();
 
  public:
+  static constexpr int most_columns = Flat::longest;
   /// Whether there is one pass, which needs no values of columns and no positions of the best.
   static constexpr bool possible = []<int... I>(std::integer_sequence<int, I...>) {
     return M::passes == 1 && !(is_arg_fold<I> || ...) &&
@@ -79,7 +80,7 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
     Place p(width);
     p.at.random = call.random;
     for (std::int64_t outer = begin; outer < end; ++outer) {
-      States total[ir::small_extent];
+      States total[Flat::longest];
       for (std::int64_t v = 0; v < width; ++v) reset(total[v]);
       const std::int64_t chunks = length == 0 ? 0 : (length - 1) / rows_of_chunk(width) + 1;
       if (shares) {
@@ -94,8 +95,7 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
   TYPEFLOW_COLD static void share_chunks(const KernelCall& call, const Layout* in,
                                          std::int64_t length, std::int64_t width,
                                          std::int64_t outer, std::int64_t chunks, States* total) {
-    constexpr std::int64_t room =
-        std::max<std::int64_t>(ir::small_extent, (1 << 16) / sizeof(States));
+    constexpr std::int64_t room = std::max<std::int64_t>(Flat::longest, (1 << 16) / sizeof(States));
     struct Shared {
       const KernelCall& call;
       const Layout* in;
@@ -138,7 +138,7 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (Flat::template share<I>(call, in, width, std::min(most, length), tiles, p), ...);
     }(typename M::InputNumbers{});
-    States of_chunk[ir::small_extent];
+    States of_chunk[Flat::longest];
     for (std::int64_t chunk = begin; chunk < end; ++chunk) {
       States* const state = each != nullptr ? each + (chunk - begin) * width : of_chunk;
       for (std::int64_t v = 0; v < width; ++v) reset(state[v]);
@@ -192,7 +192,7 @@ class SmallColumns : FlatRows<Outer + 1, L, M> {
     M::template each_fold<0>([&]<int I>() TYPEFLOW_INLINE_LAMBDA {
       using State = std::remove_cvref_t<decltype(get<I>(state[0]))>;
       using C = typename State::C;
-      C all[(ir::small_extent + 1) * N];
+      C all[(Flat::longest + 1) * N];
       const std::int64_t used = (rows * width + N - 1) / N;
       for (std::int64_t v = 0; v < used; ++v)
         L::template store<C>(all + v * N, get<I>(state[v]).value);

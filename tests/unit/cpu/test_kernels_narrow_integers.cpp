@@ -15,6 +15,8 @@
 
 #include <typeflow/typeflow.hpp>
 
+#include "support/check_kernels.hpp"
+
 namespace {
 
 namespace tf = typeflow;
@@ -219,6 +221,67 @@ void check_booleans() {
   }
 }
 
+/// Columns of fewer and of more than 64 elements side by side, as parts of registers or not.
+template <class T, int Width>
+constexpr void columns(tf::Graph& g) {
+  auto x = tf::placeholder<T, 2, tf::batch, Width>(g, "x");
+  auto row = tf::placeholder<T, 2, tf::batch, 1>(g, "row");
+  tf::sum<1>(x).named("sum");
+  tf::max<1>(x).named("max");
+  tf::min<1>(x * row).named("min");
+  tf::any<1>(tf::less(x, row)).named("any");
+}
+
+template <class T, int Width>
+void check_columns() {
+  INFO(tf::name_of(tf::dtype_of<T>), " ", Width);
+  tf::Variables variables;
+  tf::Session<columns<T, Width>> session(variables, {.threads = 1});
+  std::mt19937 random(5);
+  for (const std::int64_t n : {0, 1, 2, 31, 63, 64, 65, 700, 2051}) {
+    INFO(n);
+    std::vector<T> x(static_cast<std::size_t>(2 * n * Width));
+    std::vector<T> row(static_cast<std::size_t>(2 * n));
+    for (T& e : x) e = static_cast<T>(random());
+    for (T& e : row) {  // some rows have any number below, most have none
+      e = random() % 64 == 0 ? static_cast<T>(random()) : std::numeric_limits<T>::min();
+    }
+    const auto [sums, most, least, some] =
+        session.template run<"sum", "max", "min", "any">(tf::feed<"x">(x), tf::feed<"row">(row));
+    int wrong = 0;
+    for (std::int64_t o = 0; o < 2; ++o) {
+      for (std::int64_t j = 0; j < Width; ++j) {
+        T sum = 0;
+        T max = std::numeric_limits<T>::min();
+        T min = std::numeric_limits<T>::max();
+        bool any = false;
+        for (std::int64_t k = o * n; k < (o + 1) * n; ++k) {
+          const T e = x[static_cast<std::size_t>(k * Width + j)];
+          const T f = row[static_cast<std::size_t>(k)];
+          sum = wrapped<T>(std::int64_t{sum} + e);
+          max = std::max(max, e);
+          min = std::min(min, wrapped<T>(std::int64_t{e} * f));
+          any = any || e < f;
+        }
+        wrong += sums(o, j) != sum;
+        wrong += most(o, j) != max;
+        wrong += least(o, j) != min;
+        wrong += some(o, j) != any;
+      }
+    }
+    CHECK(wrong == 0);
+  }
+  CHECK(test::check_threads<columns<T, Width>>(20000) >= 2);
+}
+
+template <class T>
+void check_columns() {
+  check_columns<T, 33>();
+  check_columns<T, 40>();
+  check_columns<T, 64>();
+  check_columns<T, 65>();
+}
+
 }  // namespace
 
 TEST_CASE("kernels of int8 compute what plain loops do") { check<std::int8_t>(); }
@@ -226,3 +289,9 @@ TEST_CASE("kernels of uint8 compute what plain loops do") { check<std::uint8_t>(
 TEST_CASE("kernels of int16 compute what plain loops do") { check<std::int16_t>(); }
 TEST_CASE("kernels of uint16 compute what plain loops do") { check<std::uint16_t>(); }
 TEST_CASE("kernels of booleans compute what plain loops do") { check_booleans(); }
+TEST_CASE("columns of narrow integers are folded as in plain loops, for any number of threads") {
+  check_columns<std::int8_t>();
+  check_columns<std::uint8_t>();
+  check_columns<std::int16_t>();
+  check_columns<std::uint16_t>();
+}

@@ -169,6 +169,42 @@ TEST_CASE_TEMPLATE("pow of numbers near 1 to large powers keeps its digits", Typ
   CHECK(worst <= (sizeof(T) == 4 ? 0.51 : 1));
 }
 
+// Registers of positive numbers, and of powers of two, have shorter ways.
+TEST_CASE_TEMPLATE("pow has the same bits beside negative numbers and NaN", Type, TYPES) {
+  using T = typename Type::Element;
+  using V = typename Type::Batch;
+  std::vector<T> bases = numbers<T>(20);
+  for (const double e : {-100., -10., -1., 2., 3., 50., 120.}) {
+    bases.push_back(static_cast<T>(std::exp2(e)));
+  }
+  const std::vector<T> exponents = numbers<T>(150);
+  double worst = 0;
+  int wrong = 0;
+  for (const T a : bases) {
+    const std::vector<T> y =
+        test::computed<V>(exponents, [&](const V& b) { return power(V(a), b); });
+    for (const T other : {T(-3), not_a_number<T>}) {
+      std::vector<T> beside(V::size, a);
+      beside[0] = other;
+      const std::vector<T> mixed = test::computed<V>(
+          exponents, [&](const V& b) { return power(V::load_unaligned(beside.data()), b); });
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        if (i % V::size == 0) continue;
+        wrong += std::isnan(y[i]) ? !std::isnan(mixed[i])
+                                  : std::memcmp(&y[i], &mixed[i], sizeof(T)) != 0;
+      }
+    }
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const auto exact =
+          std::pow(static_cast<long double>(a), static_cast<long double>(exponents[i]));
+      worst = std::max(worst, test::ulps(y[i], exact));
+    }
+  }
+  CHECK(wrong == 0);
+  CAPTURE(worst);
+  CHECK(worst <= 1);
+}
+
 TEST_CASE_TEMPLATE("atan2 of batches is within 2 units in the last place", Type, TYPES) {
   const auto exact = [](long double y, long double x) { return std::atan2(y, x); };
   CHECK(largest_error<Type>(angle, exact, 300) <= 2);

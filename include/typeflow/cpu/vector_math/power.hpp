@@ -229,6 +229,9 @@ struct Powers : VectorBase<T, A> {
     const auto m = Logarithms<T, A>::parts(select(small, a * V(up), a));
     const V n = m.n - select(small, V(T(F::mantissa)), V(T(0)));
     const V f = m.mantissa - V(T(1));
+    if (xsimd::all(f == V(T(0)))) {  // powers of two, whose s is 0
+      return Base::exact_sum(n * V(X::ln2_high), n * V(X::ln2_low));
+    }
     // s = f / (2 + f)
     const Sum below = Base::exact_sum(V(T(2)), f);
     const V over = V(T(1)) / below.high;
@@ -272,6 +275,7 @@ struct Powers : VectorBase<T, A> {
     const V one(T(1));
     const V zero(T(0));
     const V infinity(Base::infinity);
+    if (xsimd::all((a > zero) & (a < infinity) & (b == b))) return power;
     const V size = Base::magnitude(a);
     const V half = b * V(T(0.5));
     const auto whole = xsimd::floor(b) == b;
