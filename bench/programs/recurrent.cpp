@@ -6,7 +6,8 @@
 //
 //   recurrent                    the program's size
 //   recurrent check              the losses of five steps
-//   recurrent time THREADS SECS  milliseconds of the fastest of the steps made in so many seconds, of
+//   recurrent time THREADS SECS  milliseconds of the fastest of the steps made in so many seconds,
+//   of
 //                                the processor's time if there is one thread
 
 #include <cstddef>

@@ -99,17 +99,28 @@ struct BlockRuns {
   std::int64_t k[max_window_rank] = {};
 
   TYPEFLOW_INLINE bool more() { return count-- > 0; }
+  /// Leaves out runs of which all rows see padding. Returns 0 if these are the last ones.
   TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
+    bool sees_image = rows_of_run(at, right);
+    while (!sees_image && count-- > 0) sees_image = rows_of_run(at, right);
+    return sees_image ? piece : 0;
+  }
+  /// The next run. Returns whether a row sees the image.
+  TYPEFLOW_INLINE bool rows_of_run(const T* (&at)[S::rows], const T*& right) {
     const std::int64_t z = k[0] * axes[0].tap_step;
     const std::int64_t y = k[1] * axes[1].tap_step;
     const std::int64_t x = k[2] * axes[2].tap_step;
     const std::int64_t shift = (z * axes[1].extent + y) * axes[2].extent + x;
+    bool sees_image = block->inside;
     if (block->inside) {
       unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
         at[i] = image + (block->pixel[i] + shift) * channels;
       });
     } else {
-      for (int i = 0; i < S::rows; ++i) at[i] = pixel(i, z, y, x, zeros);
+      for (int i = 0; i < S::rows; ++i) {
+        at[i] = pixel(i, z, y, x, zeros);
+        sees_image = sees_image || at[i] != zeros;
+      }
     }
     right = b;
     b += piece * pitch;
@@ -120,7 +131,7 @@ struct BlockRuns {
         ++k[0];
       }
     }
-    return piece;
+    return sees_image;
   }
   /// Returns what a row reads at a tap: `padding` outside of the image.
   const T* pixel(int row, std::int64_t z, std::int64_t y, std::int64_t x, const T* padding) const {
