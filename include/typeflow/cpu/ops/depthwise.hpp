@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/tile.hpp"
 #include "typeflow/cpu/unrolled.hpp"
 #include "typeflow/ops/nn/depthwise.hpp"
 #include "typeflow/ops/nn/gather_axis.hpp"
