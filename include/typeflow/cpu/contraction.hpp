@@ -37,22 +37,6 @@ struct contraction_of {
   static void run(const KernelCall&) {}
 };
 
-/// Where the rows of a result lie that is part of a larger tensor. Their neighbours in memory are
-/// other rows, so the processor does not fetch them ahead by itself.
-struct RowsInWhole {
-  const std::byte* first = nullptr;  ///< null: the result is a tensor of its own
-  std::int64_t pitch = 0;            ///< bytes
-  std::int64_t element = 0;          ///< bytes
-
-  /// Prefetches columns [column, last) of a row, which will be written.
-  void prefetch(std::int64_t row, std::int64_t column, std::int64_t last) const {
-    const std::byte* const at = first + row * pitch;
-    for (std::int64_t b = column * element; b < last * element; b += 64) {
-      __builtin_prefetch(at + b, 1);
-    }
-  }
-};
-
 /// The epilogue of a kernel of operation O: the operations that follow the products on a tile.
 template <class O, DType D, unsigned Variant, int Outer, class B, class A>
 class Epilogue {
@@ -163,16 +147,17 @@ class Epilogue {
     return ir::strides_at(number, Outer + 2, extents + ir::contraction_extents(O::further_extents));
   }
 
-  /// Where the rows of the first result lie in a larger tensor; only for products of one matrix.
-  static RowsInWhole rows_in_whole(const KernelCall& call) {
-    if constexpr (Outer == 0 && result_views > 0) {
-      using Out = typename M::template Out<0>;
-      if constexpr (Out::is_strided) {
-        const ir::StridedExtents view = view_of(first_result_view, call.extents);
-        constexpr std::int64_t size = size_of(Out::dtype);
-        return {call.operand<const std::byte>(M::first_store) + view.begin() * size,
-                view.stride(0) * size, size};
-      }
+  /// Where the rows of the first result lie, if the loops do not write them themselves. Not found
+  /// of several matrices that are parts of a larger tensor.
+  static ResultRows result_rows(const KernelCall& call) {
+    using Out = typename M::template Out<0>;
+    constexpr std::int64_t size = size_of(Out::dtype);
+    const auto* const first = call.operand<const std::byte>(M::first_store);
+    if constexpr (Out::is_strided && Outer == 0 && result_views > 0) {
+      const ir::StridedExtents view = view_of(first_result_view, call.extents);
+      return {first + view.begin() * size, view.stride(0) * size, size};
+    } else if constexpr (!Out::is_strided && !is_product) {
+      return {first, call.extents[Extents::columns] * size, size};
     }
     return {};
   }

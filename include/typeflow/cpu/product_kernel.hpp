@@ -4,6 +4,7 @@
 // What loops of matrix products share: copies of panels of b, and what is special about a kernel.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -164,6 +165,23 @@ struct Widening {
                    std::int64_t count, T* out, bool go_on);
 };
 
+/// Where the rows of a result lie that an epilogue writes. The products before it take so long that
+/// the rows' cache lines come meanwhile, if somebody asks for them.
+struct ResultRows {
+  const std::byte* first = nullptr;  ///< null: it is not known
+  std::int64_t pitch = 0;            ///< bytes
+  std::int64_t element = 0;          ///< bytes
+
+  /// Brings columns [column, last) of a row, which will be written, to the second cache: rows a
+  /// power of two apart would drive each other, and operands, from the first one.
+  void prefetch(std::int64_t row, std::int64_t column, std::int64_t last) const {
+    const std::byte* const at = first + row * pitch;
+    for (std::int64_t b = column * element; b < last * element; b += 64) {
+      prefetch_to_second(at + b, 0);
+    }
+  }
+};
+
 /// The parts of a product kernel that its loops take at run time: see ProductLoops.
 template <class T>
 struct ProductKernel {
@@ -183,6 +201,9 @@ struct ProductKernel {
   /// lie one after the other.
   void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,
                  std::int64_t last, std::int64_t column, std::int64_t last_column);
+  /// Where the rows of all matrices of the result lie, one after the other, if `finish` writes
+  /// them.
+  ResultRows (*result_rows)(const KernelCall& call);
   /// How the operands are widened; null: their elements are T.
   static constexpr const Widening<T>* wide_a() { return nullptr; }
   static constexpr const Widening<T>* wide_b() { return nullptr; }

@@ -23,7 +23,7 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 template <class E>
 Output<typename E::T> output_of(const KernelCall& call) {
   return {&finish_tile<E>, E::is_product ? E::result(call, {}, 0, 0) : nullptr,
-          call.extents[ir::ContractionExtents::columns], E::rows_in_whole(call)};
+          call.extents[ir::ContractionExtents::columns], E::result_rows(call)};
 }
 
 /// The sums of a register tile's products, to rows of V vectors. While runs.more(), runs.next(at,

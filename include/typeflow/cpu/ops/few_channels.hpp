@@ -23,7 +23,7 @@ struct Output {
   FinishTile<T> finish;
   T* result;
   std::int64_t columns;
-  RowsInWhole rows;  ///< where rows lie that are parts of a larger tensor's
+  ResultRows rows;  ///< of the epilogue
 };
 
 /// The sums of windows at `places` of an image by rows of b, to rows of V vectors: past the caches,

@@ -63,7 +63,8 @@ ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
           .pitch_b = E::template pitch<1>(extents),
           .start_of_a = &E::template matrix_start<0>,
           .start_of_b = &E::template matrix_start<1>,
-          .finish = &finish_product<E>};
+          .finish = &finish_product<E>,
+          .result_rows = &E::result_rows};
 }
 
 template <>
