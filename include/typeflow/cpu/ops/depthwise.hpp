@@ -147,7 +147,7 @@ class DepthwiseLoops {
       unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA { sum[k][v] = V(T(0)); });
     });
     if constexpr (U > 1 && Vectors > 1) {
-      prefetch<U>(x, u, of_rows, in_row);
+      ask_ahead<U>(x, u, of_rows, in_row);
     }
     std::int64_t r = of_rows.source;
     for (std::int64_t i = of_rows.first; i < rows_.taps; i += of_rows.every) {
@@ -186,16 +186,16 @@ class DepthwiseLoops {
 
   /// Asks for what positions some way ahead read of the row that no line has read before.
   template <int U>
-  TYPEFLOW_INLINE void prefetch(const T* x, std::int64_t u, const TapAxis::Taps& of_rows,
-                                const TapAxis::Taps& in_row) const {
+  TYPEFLOW_INLINE void ask_ahead(const T* x, std::int64_t u, const TapAxis::Taps& of_rows,
+                                 const TapAxis::Taps& in_row) const {
     const std::int64_t more = (rows_.taps - 1 - of_rows.first) / of_rows.every * of_rows.advance;
     const std::int64_t row =
         std::min(of_rows.source + std::max<std::int64_t>(more, 0), rows_.read - 1);
     const std::int64_t at = in_row.source + (u + 2 * U) * columns_.scale;
-    const T* const from = x + (row * columns_.read + at) * channels_;
+    const std::int64_t from = (row * columns_.read + at) * channels_;
     unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
       unrolled<side_by_side>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
-        __builtin_prefetch(from + k * columns_.scale * channels_ + v * N);
+        cpu_kernels::prefetch(x, from + k * columns_.scale * channels_ + v * N);
       });
     });
   }
