@@ -83,7 +83,7 @@ constexpr void turns(tf::Graph& g) {
   auto z = tf::complex(x, x * 2.0f);
   auto last = tf::fori_loop(
       0, 3,
-      [](auto, auto y, auto a, auto b, auto c, auto m, auto r, auto h, auto w) {
+      [](auto, auto y, auto a, auto b, auto, auto m, auto r, auto h, auto w) {
         return std::tuple{y * y + 1.0f, b, a, y, m, r, h, w};
       },
       std::tuple{x, x, -x, x, n, p, q, z});
