@@ -208,6 +208,9 @@ class Epilogue {
       return false;
     }
   }();
+  static constexpr int first_store = M::first_store;
+  static constexpr int result_element =
+      is_product || M::template Out<0>::is_strided ? 0 : size_of(M::template Out<0>::dtype);
   /// The place of an element of the current matrix in the result.
   static T* result(const KernelCall& call, const Place& place, std::int64_t row,
                    std::int64_t column) {

@@ -172,12 +172,14 @@ struct ResultRows {
   std::int64_t pitch = 0;            ///< bytes
   std::int64_t element = 0;          ///< bytes
 
-  /// Brings columns [column, last) of a row, which will be written, to the second cache: rows a
+  /// Brings columns [column, last) of rows, which will be written, to the second cache: rows a
   /// power of two apart would drive each other, and operands, from the first one.
-  void prefetch(std::int64_t row, std::int64_t column, std::int64_t last) const {
-    const std::byte* const at = first + row * pitch;
-    for (std::int64_t b = column * element; b < last * element; b += 64) {
-      prefetch_to_second(at + b, 0);
+  [[gnu::noinline]] void prefetch(std::int64_t row, int count, std::int64_t column,
+                                  std::int64_t last) const {
+    for (const std::byte* at = first + row * pitch; count > 0; --count, at += pitch) {
+      for (std::int64_t b = column * element; b < last * element; b += 64) {
+        prefetch_to_second(at + b, 0);
+      }
     }
   }
 };
@@ -201,9 +203,10 @@ struct ProductKernel {
   /// lie one after the other.
   void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,
                  std::int64_t last, std::int64_t column, std::int64_t last_column);
-  /// Where the rows of all matrices of the result lie, one after the other, if `finish` writes
-  /// them.
-  ResultRows (*result_rows)(const KernelCall& call);
+  /// The operand that `finish` writes first, and bytes of an element; 0: it is part of a larger
+  /// tensor, or nothing follows the products.
+  int result;
+  int result_element;
   /// How the operands are widened; null: their elements are T.
   static constexpr const Widening<T>* wide_a() { return nullptr; }
   static constexpr const Widening<T>* wide_b() { return nullptr; }

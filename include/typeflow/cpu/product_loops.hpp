@@ -268,7 +268,6 @@ class ProductLoops {
     const std::int64_t direct =
         kernel.is_result ? tiles_of(last - first) - ((last - first) % (S::rows / 2) != 0) : 0;
     const std::int64_t tiles = tiles_of(last - first);  // of a panel
-    const ResultRows lines = kernel.is_result ? ResultRows{} : kernel.result_rows(call);
     alignas(64) T few_sums[panels_of_task * tiles_of_task * tile_size];
     const std::int64_t sums_pitch = (ahead ? tiles_of(rows) : tiles) * tile_size;
     T* const waiting =
@@ -302,8 +301,10 @@ class ProductLoops {
           const std::int64_t tile_width = i < to_result ? of_result : width;
           const T* const before = block == 0 ? nullptr : sums;
           const int count = static_cast<int>(std::min<std::int64_t>(S::rows, last - first - row));
-          for (int r = 0; r < count && block == blocks - 1 && lines.first != nullptr; ++r) {
-            lines.prefetch(matrix * rows + first + row + r, panels.first(p), panels.last(p));
+          if (block == blocks - 1 && kernel.result_element != 0) {
+            const ResultRows lines{call.operand<const std::byte>(kernel.result),
+                                   columns * kernel.result_element, kernel.result_element};
+            lines.prefetch(matrix * rows + first + row, count, panels.first(p), panels.last(p));
           }
           with_vectors<S>(width, [&](auto vectors) {
             const T* const from =

@@ -39,6 +39,7 @@ constexpr void functions(tf::Graph& g, int i) {
   acosh(above).named({"acosh", i});
   atanh(inside).named({"atanh", i});
   expm1(x).named({"expm1", i});
+  rsqrt(positive).named({"rsqrt", i});
   log1p(positive).named({"log1p", i});
   pow(positive, y).named({"pow", i});
   pow(x, 3).named({"cube", i});

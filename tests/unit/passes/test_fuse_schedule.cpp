@@ -208,8 +208,8 @@ constexpr void preactivated(tf::Graph& g) {
 
 TEST_CASE(
     "at inference each convolution of a pre-activation unit is a step with all that follows") {
-  // The factors of the channels, gamma / sqrt(variance + epsilon), are small steps of their own.
-  const std::string factors = "Add Sqrt Div Mul";
+  // The factors of the channels, gamma * rsqrt(variance + epsilon), are small steps of their own.
+  const std::string factors = "Add Rsqrt Mul";
   std::istringstream lines(described_steps(tf::describe_passes<preactivated, tf::inference>()));
   std::string large;
   int small = 0;

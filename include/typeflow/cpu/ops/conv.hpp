@@ -260,7 +260,7 @@ class WindowProduct {
     T* to[S::rows];
     for (int r = 0; r < S::rows; ++r) to[r] = whole ? row(r) : tile + r * S::width;
     for (int r = 0; r < block.count && output.rows.first != nullptr; ++r) {
-      output.rows.prefetch(block.result[r], column, last_column);
+      output.rows.prefetch(block.result[r], 1, column, last_column);
     }
     const T* const weights = product.weights + panels.first(p) * product.taps() * product.z.depth;
     with_vectors<S>(width,

@@ -334,7 +334,7 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
       taps.first = std::max(taps.first, taps.begin[t]);
       taps.last = std::min(taps.last, taps.end[t]);
     }
-    taps.last = std::max(taps.first, taps.last);
+    if (taps.last <= taps.first) taps.first = taps.last = places;
     std::int64_t c = 0;
     for (; c + vectors * N <= channels; c += vectors * N) {
       add_products<A, J, vectors>(taps, x + c, dy + c, sum + c, N);
@@ -344,7 +344,8 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
       add_products<A, J, 0>(taps, x + c, dy + c, sum + c, static_cast<int>(channels - c));
     }
   }
-  /// Taps of a row. All have the places [first, last).
+  /// Taps of a row. All have the places [first, last), which lie behind all others if there are
+  /// none.
   template <int J>
   struct Taps {
     std::int64_t step;  ///< in x, to the next place
@@ -355,7 +356,8 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
     std::int64_t first;
     std::int64_t last;
   };
-  /// Vectors of channels, or the first lanes of one (0): the places of all taps, then the others.
+  /// Vectors of channels, or the first lanes of one (0). Adds the products of each tap, which are
+  /// added up in the order of the places.
   template <class A, int J, int Vectors, class T>
   TYPEFLOW_INLINE static void add_products(const Taps<J>& taps, const T* x, const T* dy, T* sum,
                                            int lanes) {
@@ -369,7 +371,7 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
     unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA {
       unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA { products[t][v] = V(T(0)); });
     });
-    const auto add = [&](auto t, std::int64_t p, const V(&right)[count]) TYPEFLOW_INLINE_LAMBDA {
+    const auto add = [&](auto t, std::int64_t p, const V* right) TYPEFLOW_INLINE_LAMBDA {
       const T* const left = x + p * taps.step + taps.offset[t];
       unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
         products[t][v] = cpu_kernels::fma(load(left + v * L::size), right[v], products[t][v]);
@@ -382,17 +384,21 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
       });
       f(right);
     };
+    const auto places = [&](auto t, std::int64_t begin, std::int64_t end) TYPEFLOW_INLINE_LAMBDA {
+      for (std::int64_t p = begin; p < end; ++p) {
+        place(p, [&](const V* right) TYPEFLOW_INLINE_LAMBDA { add(t, p, right); });
+      }
+    };
+    unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA {
+      places(t, taps.begin[t], std::min(taps.first, taps.end[t]));
+    });
     for (std::int64_t p = taps.first; p < taps.last; ++p) {
-      place(p, [&](const auto& right) TYPEFLOW_INLINE_LAMBDA {
+      place(p, [&](const V* right) TYPEFLOW_INLINE_LAMBDA {
         unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA { add(t, p, right); });
       });
     }
     unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA {
-      for (std::int64_t p = taps.begin[t]; p < taps.end[t]; ++p) {
-        if (p == taps.first && taps.first < taps.last) p = taps.last;
-        if (p >= taps.end[t]) break;
-        place(p, [&](const auto& right) TYPEFLOW_INLINE_LAMBDA { add(t, p, right); });
-      }
+      places(t, taps.last, taps.end[t]);
       T* const to = sum + t * taps.channels;
       unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
         if constexpr (Vectors > 0) {

@@ -64,7 +64,8 @@ ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
           .start_of_a = &E::template matrix_start<0>,
           .start_of_b = &E::template matrix_start<1>,
           .finish = &finish_product<E>,
-          .result_rows = &E::result_rows};
+          .result = E::first_store,
+          .result_element = E::result_element};
 }
 
 template <>

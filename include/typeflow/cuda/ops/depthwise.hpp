@@ -120,8 +120,6 @@ struct DepthwiseFilterPart {
   const T* dy;
   T* sums;
 
-  static constexpr std::int64_t block = 8;  ///< places whose products are added up by themselves
-
   template <class Index>
   TYPEFLOW_DEVICE void operator()(Index at) const {
     Index rest = at;
@@ -142,29 +140,14 @@ struct DepthwiseFilterPart {
       if (h < 0 || h >= height) continue;
       const T* const line = x + (r / rows_of_image * height + h) * width * channels + c;
       const T* const given = dy + r * places * channels + c;
-      for (std::int64_t first = 0; first < end; first += block) {
-        const std::int64_t stop = first + block < end ? first + block : end;
-        const std::int64_t p = first > begin ? first : begin;
-        if (p < stop) sum = sum + products(line, given, p, stop, offset);
+      T products = T(0);
+      for (std::int64_t p = begin; p < end; ++p) {
+        products =
+            ops::Fma{}(line[(p * stride + offset) * channels], given[p * channels], products);
       }
+      sum = sum + products;
     }
     sums[at] = sum;
-  }
-
- private:
-  /// Two sums, of every other product.
-  TYPEFLOW_DEVICE T products(const T* line, const T* given, std::int64_t first, std::int64_t stop,
-                             std::int64_t offset) const {
-    T even = T(0);
-    T odd = T(0);
-    for (std::int64_t p = first; p < stop; p += 2) {
-      const T* const a = line + (p * of_columns.stride + offset) * channels;
-      even = ops::Fma{}(*a, given[p * channels], even);
-      if (p + 1 < stop) {
-        odd = ops::Fma{}(a[of_columns.stride * channels], given[(p + 1) * channels], odd);
-      }
-    }
-    return even + odd;
   }
 };
 
