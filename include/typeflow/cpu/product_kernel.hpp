@@ -205,8 +205,8 @@ struct ProductKernel {
                  std::int64_t last, std::int64_t column, std::int64_t last_column);
   /// The operand that `finish` writes first, and bytes of an element; 0: it is part of a larger
   /// tensor, or nothing follows the products.
-  int result;
-  int result_element;
+  int result = 0;
+  int result_element = 0;
   /// How the operands are widened; null: their elements are T.
   static constexpr const Widening<T>* wide_a() { return nullptr; }
   static constexpr const Widening<T>* wide_b() { return nullptr; }
