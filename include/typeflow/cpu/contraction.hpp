@@ -150,14 +150,17 @@ class Epilogue {
   /// Where the rows of the first result lie, if the loops do not write them themselves. Not found
   /// of several matrices that are parts of a larger tensor.
   static ResultRows result_rows(const KernelCall& call) {
-    using Out = typename M::template Out<0>;
-    constexpr std::int64_t size = size_of(Out::dtype);
-    const auto* const first = call.operand<const std::byte>(M::first_store);
-    if constexpr (Out::is_strided && Outer == 0 && result_views > 0) {
-      const ir::StridedExtents view = view_of(first_result_view, call.extents);
-      return {first + view.begin() * size, view.stride(0) * size, size};
-    } else if constexpr (!Out::is_strided && !is_product) {
-      return {first, call.extents[Extents::columns] * size, size};
+    if constexpr (result_element > 0) {
+      return {call.operand<const std::byte>(first_store),
+              call.extents[Extents::columns] * result_element, result_element};
+    } else if constexpr (Outer == 0 && result_views > 0) {
+      using Out = typename M::template Out<0>;
+      if constexpr (Out::is_strided) {
+        constexpr std::int64_t size = size_of(Out::dtype);
+        const ir::StridedExtents view = view_of(first_result_view, call.extents);
+        return {call.operand<const std::byte>(first_store) + view.begin() * size,
+                view.stride(0) * size, size};
+      }
     }
     return {};
   }
@@ -209,8 +212,15 @@ class Epilogue {
     }
   }();
   static constexpr int first_store = M::first_store;
-  static constexpr int result_element =
-      is_product || M::template Out<0>::is_strided ? 0 : size_of(M::template Out<0>::dtype);
+  /// Bytes of an element of the first result, if the epilogue writes it to a tensor of its own.
+  static constexpr int result_element = [] {
+    if constexpr (M::stores > 0 && !is_product) {
+      return M::template Out<0>::is_strided ? 0
+                                            : static_cast<int>(size_of(M::template Out<0>::dtype));
+    } else {
+      return 0;
+    }
+  }();
   /// The place of an element of the current matrix in the result.
   static T* result(const KernelCall& call, const Place& place, std::int64_t row,
                    std::int64_t column) {
