@@ -13,7 +13,7 @@ namespace {
 template <int Size, int Channels>
 using Images = tf::Expr<float, tf::Shape<tf::batch, Size, Size, Channels>>;
 
-/// What a stage, and its units before the last, which has the stride, make of X.
+/// The result's type of a stage for an X, and that of a unit before the last, which has no stride.
 template <Stage S, class X>
 using AfterStage = decltype(stage<S>(std::declval<tf::Graph&>(), "", std::declval<X>()));
 template <Stage S, class X>

@@ -167,6 +167,7 @@ class Fuser : ClusterBuilder {
     const SideEffect effect = node.op->effect;
     const bool copies =
         node.op->builtin == Builtin::after && nodes_[look_[0].node].op->kind == Kind::source;
+    // A variable is copied before it is written: a kernel beside it might have to come later.
     const bool copies_variable = copies && nodes_[look_[0].node].op->builtin == Builtin::variable;
     const bool alone = !fuse_ || node.controls.count != 0 || width_ == 3u ||
                        (effect != SideEffect::pure && effect != SideEffect::random) ||

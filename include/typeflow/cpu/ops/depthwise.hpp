@@ -57,6 +57,11 @@ struct TapAxis {
 /// The cost (cost_of_part) of multiplying and adding a vector of channels.
 inline constexpr std::int64_t cost_of_products = 48;
 
+/// Vectors of channels that loops take side by side, so that memory is read in runs. Their sums fit
+/// the registers.
+template <class A, class T>
+inline constexpr int channel_vectors = TileShape<T, A>::large ? 4 : 2;
+
 /// Computes one side y from the other side x and w: the convolution, and its gradient for the
 /// image.
 template <class A, class T>
@@ -90,8 +95,7 @@ class DepthwiseLoops {
   using V = typename L::template of<T>;
   static constexpr int N = L::size;
   static constexpr int together = 6;  ///< positions
-  /// Vectors of channels, so that memory is read in runs. Their sums fit the registers.
-  static constexpr int side_by_side = TileShape<T, A>::large ? 4 : 2;
+  static constexpr int side_by_side = channel_vectors<A, T>;
 
   /// The positions `phase`, `phase` + divisor... of a row: they use the same taps.
   [[gnu::flatten]] void line(std::int64_t row, std::int64_t phase) const {
@@ -146,9 +150,7 @@ class DepthwiseLoops {
     unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
       unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA { sum[k][v] = V(T(0)); });
     });
-    if constexpr (U > 1 && Vectors > 1) {
-      ask_ahead<U>(x, u, of_rows, in_row);
-    }
+    if constexpr (U > 1 && Vectors > 1) ask_ahead<U>(x, u, of_rows, in_row);
     std::int64_t r = of_rows.source;
     for (std::int64_t i = of_rows.first; i < rows_.taps; i += of_rows.every) {
       const T* const row = x + r * columns_.read * channels_;
@@ -321,7 +323,7 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
   TYPEFLOW_INLINE static void all_channels(const WindowAxis& columns, std::int64_t j, const T* x,
                                            std::int64_t width, const T* dy, std::int64_t places,
                                            T* sum, std::int64_t channels) {
-    constexpr int vectors = TileShape<T, A>::large ? 4 : 2;
+    constexpr int vectors = channel_vectors<A, T>;
     constexpr int N = Lanes<(sizeof(T) > 4), A>::size;
     // Place p reads element p * stride + offset for a tap, if begin <= p < end.
     Taps<J> taps{columns.stride * channels, channels, {}, {}, {}, 0, places};
