@@ -27,13 +27,20 @@ namespace tf = typeflow;
 
 constexpr tf::Extent size = tf::Extent{16} << 20;  // of the parameter
 
-/// A loss whose gradient is a variable.
+/// A step on a loss whose gradient is a variable.
 template <class Optimizer>
 constexpr void step(tf::Graph& g) {
   auto w = tf::variable<float, size>(g, "w", tf::ones());
   auto gradient = tf::variable<float, size>(g, "gradient", tf::filled(1e-3), false);
   Optimizer{}.minimize(sum(w * gradient)).named("train");
 }
+
+/// Adam on gradients that are limited to a norm.
+struct ClippedAdam {
+  constexpr auto minimize(const auto& loss) const {
+    return tf::Adam{}.apply(clip_by_norm(gradients(loss), 1));
+  }
+};
 
 struct Options {
   std::string filter;
@@ -88,6 +95,7 @@ int main(int argc, char** argv) {
   measure<tf::Adagrad>(options, "adagrad", 5, copy);
   measure<tf::RMSProp>(options, "rms_prop", 5, copy);
   measure<tf::Adam>(options, "adam", 7, copy);
+  measure<ClippedAdam>(options, "clipped_adam", 8, copy);  // the gradient twice
   measure<tf::AdamW>(options, "adam_w", 7, copy);
   measure<tf::Adadelta>(options, "adadelta", 7, copy);
   measure<tf::Adamax>(options, "adamax", 7, copy);

@@ -23,7 +23,7 @@ def with_torch(threads):
     import torch
     torch.set_num_threads(threads)
 
-    def steps(optimizer, **settings):
+    def steps(optimizer, before=None, **settings):
         def ways():
             known = inspect.signature(optimizer).parameters
             for way in ({"foreach": False}, {"foreach": True}, {"fused": True}):
@@ -31,16 +31,20 @@ def with_torch(threads):
                     continue
                 parameter = torch.ones(SIZE, requires_grad=True)
                 parameter.grad = torch.full((SIZE,), 1e-3)
-                yield optimizer([parameter], **settings, **way).step
+                step = optimizer([parameter], **settings, **way).step
+                yield step if before is None else lambda: (before(parameter), step())
         return ways
+
+    def clip(parameter):
+        torch.nn.utils.clip_grad_norm_([parameter], 1)
 
     o = torch.optim
     return {"gradient_descent": steps(o.SGD, lr=0.01),
             "momentum": steps(o.SGD, lr=0.01, momentum=0.9),
             "adagrad": steps(o.Adagrad, initial_accumulator_value=0.1),
             "rms_prop": steps(o.RMSprop, lr=0.001, alpha=0.9),
-            "adam": steps(o.Adam), "adam_w": steps(o.AdamW), "adadelta": steps(o.Adadelta),
-            "adamax": steps(o.Adamax)}
+            "adam": steps(o.Adam), "clipped_adam": steps(o.Adam, before=clip),
+            "adam_w": steps(o.AdamW), "adadelta": steps(o.Adadelta), "adamax": steps(o.Adamax)}
 
 
 def with_jax(threads):
@@ -78,6 +82,9 @@ def with_jax(threads):
         m, v = moments(m, v, g)
         return w - corrected(t) * m / (jnp.sqrt(v) + 1e-8), m, v
 
+    def clipped_adam(t, g, w, m, v):
+        return adam(t, g / jnp.maximum(jnp.sqrt(jnp.sum(g * g)), 1), w, m, v)
+
     def adam_w(t, g, w, m, v):
         m, v = moments(m, v, g)
         return w - 1e-5 * w - corrected(t) * m / (jnp.sqrt(v) + 1e-8), m, v
@@ -110,7 +117,7 @@ def with_jax(threads):
         return ways
 
     return {f.__name__: steps(f) for f in (gradient_descent, momentum, adagrad, rms_prop, adam,
-                                           adam_w, adadelta, adamax, ftrl)}
+                                           clipped_adam, adam_w, adadelta, adamax, ftrl)}
 
 
 def main():

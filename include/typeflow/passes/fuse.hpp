@@ -144,7 +144,7 @@ class Fuser : ClusterBuilder {
           if (!from_row || types_[o.type].space != c.rows) return {};
         } else if (from_row) {
           const bool rows_are_contiguous = (reduced >> (c.rank - 1) & 1u) != 0;
-          if (!rows_are_contiguous || o.axes != (whole & ~reduced)) return {};
+          if (!rows_are_contiguous || o.axes != (whole & ~reduced) || has_long_rows(c)) return {};
         } else if (o.axes != whole) {
           return {};
         }
@@ -159,6 +159,14 @@ class Fuser : ClusterBuilder {
     }
     if (inputs > limits_.inputs || tensors > limits_.tensors || phase >= limits_.phases) return {};
     return {true, is_row, phase};
+  }
+
+  /// Whether rows are few, and so long that they leave the near caches before they are read again.
+  /// Threads, or a GPU's blocks, share a row if its kernel reads it once.
+  constexpr bool has_long_rows(const Cluster& c) const {
+    const std::int64_t elements = typical_bytes(graph_.types.items[c.space]);
+    const std::int64_t rows = typical_bytes(graph_.types.items[c.rows]);
+    return rows <= 8 && elements >= rows * rows << 16;
   }
 
   constexpr void place_elementwise(Id id, const Node& node) {
@@ -346,11 +354,9 @@ class Fuser : ClusterBuilder {
       }
       for (Id k = 0; k < member.inputs.count && reads; ++k) {
         if (storage_[inputs[k]] != variable) continue;
-        // The old value is read, too, but only at the element that is written, and before it is.
-        if (member.op->kind != Kind::elementwise || (is_row_[m] != 0) != to_row ||
-            (!to_row && c.phases > 1)) {
-          return false;
-        }
+        // The old value is read, too, but only at the element that is written, and before it is:
+        // the last pass over a row writes its elements.
+        if (member.op->kind != Kind::elementwise || (is_row_[m] != 0) != to_row) return false;
         const Id type = values_[member.outputs.first].type;
         if (operand_axes(inputs[k], type) != all(types_[type].rank)) return false;
       }

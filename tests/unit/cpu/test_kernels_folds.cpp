@@ -172,6 +172,33 @@ TEST_CASE("columns that are stored where they are read are read once") {
   }
 }
 
+namespace {
+
+/// Variables that kernels fold and write: what each element becomes depends on what its row was.
+template <tf::Extent Rows, tf::Extent Columns>
+constexpr void written_rows(tf::Graph& g) {
+  const auto x = tf::placeholder<float, Rows, Columns>(g, "x");
+  const auto v = tf::variable<float, Rows, Columns>(g, "v", tf::ones());
+  const auto m = tf::variable<float, Rows, Columns>(g, "m", tf::ones());
+  const auto y = x * v;
+  const auto next = 0.5f * m + softmax(y);
+  (assign(m, next) + assign(v, v - next * y)).named("rows");
+  // The same for all elements, and a fold of columns.
+  const auto w = tf::variable<float, Rows, Columns>(g, "w", tf::ones());
+  const auto total = tf::variable<float, Columns>(g, "total", tf::ones());
+  const auto z = x + w;
+  (assign(w, w - z / (1 + sum(square(z)))) + assign(total, total + sum<0>(x * w))).named("whole");
+}
+
+}  // namespace
+
+TEST_CASE("variables are written by the kernels that fold them") {
+  test::check_against_interpreter<written_rows<37, 5>>(1, 1e-5);
+  test::check_against_interpreter<written_rows<7, 45>>(1, 1e-5);
+  test::check_against_interpreter<written_rows<3, 5000>>(1, 1e-5, 3);
+  CHECK(test::check_threads(test::tested<written_rows<9, 5000>>(), 1) > 0);
+}
+
 TEST_CASE("folds over nothing give the identity") { test::check_against_interpreter<columns>(0); }
 
 TEST_CASE("kernels with folds have equal bits, fused or not, for any number of threads") {

@@ -139,6 +139,19 @@ TEST_CASE("a softmax over rows is one cluster with several phases") {
   CHECK(c.fused.clusters[c.order[0]].phases == 3);
 }
 
+TEST_CASE("few long rows are read once by a kernel") {
+  const auto softmax_of = []<tf::Extent Rows, tf::Extent Columns>() {
+    tf::Graph g;
+    softmax(tf::placeholder<float, Rows, Columns>(g, "x")).named("y");
+    return text(cluster(g));
+  };
+  CHECK(softmax_of.operator()<1, 65536>() == "Max | Sub Exp Sum | Div");
+  CHECK(softmax_of.operator()<1, 65535>() == "Max Sub Exp Sum Div");
+  CHECK(softmax_of.operator()<4, 4 * 65536>() == "Max | Sub Exp Sum | Div");
+  CHECK(softmax_of.operator()<4, 4 * 65536 - 1>() == "Max Sub Exp Sum Div");
+  CHECK(softmax_of.operator()<9, 9 * 65536>() == "Max Sub Exp Sum Div");
+}
+
 TEST_CASE("what follows a matrix product on its tile joins it") {
   tf::Graph g;
   auto x = tf::placeholder<float, 8, 16>(g, "x");
@@ -439,6 +452,17 @@ TEST_CASE("an update joins the kernel that computes its value") {
   auto v = tf::variable<float, 8>(g, "v");
   assign(v, tanh(v) * 0.5f).named("update");
   CHECK(text(cluster(g)) == "Tanh Mul Assign");
+}
+
+TEST_CASE("an update joins the kernel that folds the variable") {
+  const auto update = []<tf::Extent Size>() {
+    tf::Graph g;
+    auto v = tf::variable<float, Size>(g, "v");
+    assign(v, v / sum(square(v))).named("update");
+    return text(cluster(g));
+  };
+  CHECK(update.operator()<100>() == "Square Sum Div Assign");
+  CHECK(update.operator()<100'000>() == "Square Sum | Div Assign");
 }
 
 TEST_CASE("an update is apart from a result that a run fetches without it") {
