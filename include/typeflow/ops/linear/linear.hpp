@@ -9,6 +9,7 @@
 
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
+#include "typeflow/ops/shape/slice.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -188,8 +189,8 @@ constexpr AnyExpr diag(const V& v) {
 
 /// The diagonals of matrices, as long as their shorter axis. (..., M,N) -> (..., min(M,N))
 ///
-/// Computed as a sum over the longer axis after setting the other elements to 0. So -0 on the
-/// diagonal becomes 0; NaN and infinities off the diagonal do not matter.
+/// NaN and infinities off the diagonal do not matter. If the matrices' extents are symbols, it is a
+/// sum over an axis after setting the other elements to 0: -0 on the diagonal becomes 0.
 template <TypedExpr M>
 constexpr auto diag_part(const M& m, std::source_location at = std::source_location::current()) {
   using Rule = detail::DiagPartRule<typename M::shape>;
@@ -204,8 +205,20 @@ constexpr auto diag_part(const M& m, std::source_location at = std::source_locat
 template <UntypedExpr M>
 constexpr AnyExpr diag_part(const M& m) {
   const int rank = m.dims().rank;
-  return reduce<ops::Sum>(detail::keep_diagonal(m, rank - 2, rank - 1),
-                          1u << detail::off_diagonal_axis(m.dims()), false);
+  const Extent rows = m.dims().extent[rank - 2];
+  const Extent columns = m.dims().extent[rank - 1];
+  if (is_symbolic(rows) || rows * columns == 0) {
+    return reduce<ops::Sum>(detail::keep_diagonal(m, rank - 2, rank - 1),
+                            1u << detail::off_diagonal_axis(m.dims()), false);
+  }
+  // Of all elements of a matrix, one after the other, those at one distance.
+  Dims elements = without_last(m.dims(), 1);
+  elements.extent[rank - 2] = rows * columns;
+  Dims diagonal = elements;
+  diagonal.extent[rank - 2] = rows < columns ? rows : columns;
+  SliceWindow window = window_at_start(diagonal);
+  window.step[rank - 2] = static_cast<std::int32_t>(columns + 1);
+  return slice_to(reshape_to(m, elements), window, diagonal);
 }
 
 /// The sums of the diagonals of matrices. (..., M,N) -> (...)
@@ -221,8 +234,7 @@ constexpr auto trace(const M& m, std::source_location at = std::source_location:
 }
 template <UntypedExpr M>
 constexpr AnyExpr trace(const M& m) {
-  const int rank = m.dims().rank;
-  return reduce<ops::Sum>(detail::keep_diagonal(m, rank - 2, rank - 1), 3u << (rank - 2), false);
+  return reduce<ops::Sum>(diag_part(m), 1u << (m.dims().rank - 2), false);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
