@@ -124,12 +124,17 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     const Ops ops = M::decode(call.words);
     typename Loops::Kept kept;
     typename M::States none;
+    std::int64_t row = begin;
+    std::int64_t piece = 0;
+    if (pieces.count != 1) {
+      row = begin / pieces.count;
+      piece = begin % pieces.count;
+    }
+    std::int64_t coordinate[Outer + 1];
+    if constexpr (Loops::has_coordinates) Loops::first_coordinates(call, row, coordinate);
     for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t row = pieces.count == 1 ? task : task / pieces.count;
-      const std::int64_t first = pieces.count == 1 ? 0 : task % pieces.count * pieces.length;
+      const std::int64_t first = piece * pieces.length;
       const std::int64_t count = std::min(pieces.length, length - first);
-      std::int64_t coordinate[Outer + 1];
-      if constexpr (Loops::has_coordinates) Loops::first_coordinates(call, row, coordinate);
       typename M::Registers of_row;
       [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
         (enter<I>(call, in, coordinate, row, of_row), ...);
@@ -152,6 +157,11 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       [&]<int... S>(std::integer_sequence<int, S...>) TYPEFLOW_INLINE_LAMBDA {
         (leave<S>(call, coordinate, row, of_row), ...);
       }(typename M::StoreNumbers{});
+      if (++piece == pieces.count) {
+        piece = 0;
+        ++row;
+        if constexpr (Loops::has_coordinates) Loops::next_coordinates(call, coordinate);
+      }
     }
     if constexpr (may_stream) {
       if (streams != 0) end_streams();

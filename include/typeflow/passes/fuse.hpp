@@ -102,6 +102,7 @@ class Fuser : ClusterBuilder {
 
   /// An operation with a kernel of its own, and any number of inputs.
   constexpr void place_single(Id id, const Node& node) {
+    if (node.op->holds_inputs) merge_parts(node);
     count_ = 0;
     width_ = 0;
     Cluster& c = start(id, node, ClusterKind::single, none);
@@ -110,6 +111,34 @@ class Fuser : ClusterBuilder {
       if (producer != none) follow(c, producer);
     }
     follow_effects(id, node);
+  }
+
+  /// Merges loops that compute parts of the result from the same tensor.
+  constexpr void merge_parts(const Node& node) {
+    const auto producer = [&](Id k) {
+      return cluster_of_[values_[storage_[operands_[node.inputs.first + k]]].node];
+    };
+    for (Id k = 1; k < node.inputs.count; ++k) {
+      const Id a = producer(k - 1);
+      const Id b = producer(k);
+      if (a == none || b == none || a == b || !share_tensor(a, b)) continue;
+      if (can_merge(a, b)) {
+        merge(a, b);
+      } else if (can_merge(b, a)) {
+        merge(b, a);
+      }
+    }
+  }
+  constexpr bool share_tensor(Id a, Id b) const {
+    const Cluster& x = clusters_[a];
+    const Cluster& y = clusters_[b];
+    for (int i = 0; i < x.inputs; ++i) {
+      if (types_[values_[x.input[i]].type].rank != x.rank) continue;
+      for (int k = 0; k < y.inputs; ++k) {
+        if (x.input[i] == y.input[k]) return true;
+      }
+    }
+    return false;
   }
 
   /// How a node would fit into a cluster.

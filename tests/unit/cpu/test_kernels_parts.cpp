@@ -23,6 +23,11 @@ constexpr void elements(tf::Graph& g) {
   pad<1, 2, 0, 0, 3, 5>(image * image, 7.0).named("bordered");
   pad<0, 1, 1, 1, 0, 0>(exp(image)).named("rows around");
   concat<2>(greater(image, 0.0), less(image, 1.0)).named("compared");
+  // Both halves are computed by one kernel, from strided rows, into strided rows.
+  auto heads = tf::placeholder<float, tf::batch, 3, 32>(g, "heads");
+  auto angles = tf::placeholder<float, 3, 16>(g, "angles");
+  const auto [a, b] = tf::split<2, 2>(heads);
+  concat<2>(a * cos(angles) - b * sin(angles), a * sin(angles) + b * cos(angles)).named("rotated");
 }
 
 constexpr void folds(tf::Graph& g) {
