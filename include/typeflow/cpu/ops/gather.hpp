@@ -252,6 +252,13 @@ void scatter_slices(const detail::IndexLoops& loops, const Tensor& indices, cons
                for (std::int64_t i = 0; i < loops.count; i += IndexBlock::size) {
                  const std::int64_t count = std::min(IndexBlock::size, loops.count - i);
                  index.load(indices, outer / loops.middle * loops.count + i, count);
+                 if (loops.inner == 1) {
+                   for (std::int64_t k = 0; k < count; ++k, ++value) {
+                     const std::int64_t at = index.at[k];
+                     if (is_inside(at, loops.extent)) slices[at] = f(slices[at], *value);
+                   }
+                   continue;
+                 }
                  for (std::int64_t k = 0; k < count; ++k, value += loops.inner) {
                    if (!is_inside(index.at[k], loops.extent)) continue;
                    T* const slice = slices + index.at[k] * loops.inner;

@@ -58,12 +58,13 @@ struct SearchSorted : custom {
                        fits(sorted.dims, values.dims);
     return {DType::int32, valid ? values.dims : no_dims};
   }
-  /// Whether an element of the row stands before the value. NaN is larger than all numbers.
+  /// Whether an element of the row stands before the value. NaN is larger than all numbers. Without
+  /// branches, which are wrong half the time.
   template <class T>
   static constexpr bool in_front(const T& element, const T& value, bool right) {
-    const bool less = element < value || (value != value && element == element);
-    const bool greater = value < element || (element != element && value == value);
-    return right ? !greater : less;
+    const bool less = (element < value) | ((value != value) & (element == element));
+    const bool greater = (value < element) | ((element != element) & (value == value));
+    return (less & !right) | (!greater & right);
   }
   template <class T, class At>
   static constexpr std::int32_t place(const At& at, std::int64_t count, const T& value,
