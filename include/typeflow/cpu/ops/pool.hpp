@@ -358,8 +358,15 @@ struct kernel_of<ops::AvgPoolGradient> {
     const auto& image = loops.image();
     const auto of_d = image.covering(0, d);
     const auto of_h = image.covering(1, h);
+    const auto& axis = image.axis[2];
+    auto of_w = image.covering(2, 0);
+    std::int64_t elements = 0;  // of a window
+    V part(C(0));               // 1 / elements
     for (std::int64_t w = 0; w < image.in[2]; ++w, dx += image.channels) {
-      const auto of_w = image.covering(2, w);
+      // As image.covering(2, w), without divisions.
+      const std::int64_t at = w + axis.before;
+      while (of_w.begin < image.out[2] && of_w.begin * axis.stride + axis.size <= at) ++of_w.begin;
+      while (of_w.end < image.out[2] && of_w.end * axis.stride <= at) ++of_w.end;
       loops.template each_block<4>(
           [&]<int U>(const typename PoolLoops<A, T>::template Block<U>& block)
               TYPEFLOW_INLINE_LAMBDA {
@@ -370,7 +377,11 @@ struct kernel_of<ops::AvgPoolGradient> {
                     const std::int64_t rows =
                         image.covered(0, i).size() * image.covered(1, j).size();
                     for (std::int64_t k = of_w.begin; k < of_w.end; ++k) {
-                      const V part(C(1) / static_cast<C>(rows * image.covered(2, k).size()));
+                      const std::int64_t covered = rows * image.covered(2, k).size();
+                      if (covered != elements) {
+                        elements = covered;
+                        part = V(C(1) / static_cast<C>(covered));
+                      }
                       const T* const given = dy + loops.place(n, i, j, k);
                       for (int u = 0; u < U; ++u) sum[u] = sum[u] + block.load(given, u) * part;
                     }
