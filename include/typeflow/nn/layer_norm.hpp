@@ -33,13 +33,29 @@ struct NormOptions {
 
 namespace ops {
 
-/// (x - mean) / sqrt(variance + epsilon), both over `axes`. An operation for the sake of its
-/// gradient: the terms through mean and variance are two means over the same axes.
+/// (x - mean) / sqrt(variance + epsilon), both over `axes` and, if there are groups, over the
+/// channels (the last axis) of each. An operation for the sake of its gradient: the terms through
+/// mean and variance are two means over the same axes.
 struct Standardize : composite {
   static constexpr std::string_view name = "Standardize";
   static constexpr Domain domain = Domain::floating;
   std::uint64_t axes;
   double epsilon;
+  std::uint64_t groups;  ///< 0: each channel is apart, or the last is one of the axes
+
+  /// The means, to broadcast to x. Those of groups are means of their channels' means: the large
+  /// tensor is only seen with all channels of a place in a row.
+  static constexpr AnyExpr mean(const Standardize& op, const AnyExpr& x) {
+    const AnyExpr each = reduce<Mean>(x, static_cast<unsigned>(op.axes), true);
+    if (op.groups == 0) return each;
+    const int last = each.dims().rank - 1;
+    const Extent groups = static_cast<Extent>(op.groups);
+    Dims split = each.dims();
+    split.extent[last] = groups;
+    split.append(each.dims().extent[last] / groups);
+    const AnyExpr of_groups = reduce<Mean>(reshape_to(each, split), 2u << last, true);
+    return reshape_to(broadcast_to(of_groups, split), each.dims());
+  }
 
   /// Shared by forward and backward, so that common subexpressions are merged.
   struct Parts {
@@ -47,17 +63,15 @@ struct Standardize : composite {
     AnyExpr factor;
   };
   static constexpr Parts parts(const Standardize& op, const auto& x) {
-    const unsigned axes = static_cast<unsigned>(op.axes);
-    const auto centred = x - reduce<Mean>(x, axes, true);
-    return {centred, rsqrt(reduce<Mean>(square(centred), axes, true) + op.epsilon)};
+    const AnyExpr centred = x - mean(op, x);
+    return {centred, rsqrt(mean(op, square(centred)) + op.epsilon)};
   }
   static constexpr Type infer(const Standardize&, const Type& x) {
     return {x.dtype, contains(domain, x.dtype) ? x.dims : no_dims};
   }
   static constexpr AnyExpr gradient(const Standardize& op, auto x, auto y, auto dy) {
-    const unsigned axes = static_cast<unsigned>(op.axes);
-    const AnyExpr through_mean = reduce<Mean>(dy, axes, true);
-    const AnyExpr through_variance = y * reduce<Mean>(dy * y, axes, true);
+    const AnyExpr through_mean = mean(op, dy);
+    const AnyExpr through_variance = y * mean(op, dy * y);
     return (dy - through_mean - through_variance) * parts(op, x).factor;
   }
   static constexpr AnyExpr expand(const Standardize& op, auto x) {
@@ -89,8 +103,9 @@ struct NormVariables {
   }
 };
 
-constexpr AnyExpr standardize_over(unsigned axes, double epsilon, const UntypedExpr auto& x) {
-  const ops::Standardize op{{}, axes, epsilon};
+constexpr AnyExpr standardize_over(unsigned axes, double epsilon, const UntypedExpr auto& x,
+                                   int groups = 0) {
+  const ops::Standardize op{{}, axes, epsilon, static_cast<std::uint64_t>(groups)};
   return in_float(x, [&](const auto& v) { return apply(op, v); });
 }
 
@@ -142,11 +157,10 @@ struct GroupNormRule {
 template <int Groups, class S>
 constexpr AnyExpr standardize_groups(double epsilon, const AnyExpr& x) {
   using Rule = GroupNormRule<S, Groups>;
-  if (Groups == Rule::channels && inner_axes<S>() != 0) {
-    return standardize_over(inner_axes<S>(), epsilon, x);
+  if (inner_axes<S>() != 0) {
+    return standardize_over(inner_axes<S>(), epsilon, x, Groups == Rule::channels ? 0 : Groups);
   }
-  const unsigned axes = inner_axes<S>() | 1u << S::rank;
-  return reshape_to(standardize_over(axes, epsilon, reshape_to(x, Rule::split)), S::dims);
+  return reshape_to(standardize_over(1u << S::rank, epsilon, reshape_to(x, Rule::split)), S::dims);
 }
 
 /// The type of gamma and beta of a layer for x. `Rule::value` is their shape.
