@@ -77,4 +77,12 @@ int main(int argc, char** argv) {
   c.value<[](auto x) { return argsort(x); }, Normal<float, 1 << 20>>("argsort_1m");
   c.value<[](auto x) { return argsort(x); }, Matrix>("argsort");
   c.value<[](auto x) { return tf::cumsum<0>(x); }, Matrix>("cumsum_columns");
+  c.value<[](auto x, auto cosines, auto sines) {
+    const auto [a, b] = tf::split<2, 3>(x);
+    return tf::concat<3>(a * cosines - b * sines, a * sines + b * cosines);
+  },
+          Normal<float, 16, 128, 8, 64>, Normal<float, 128, 1, 32>, Normal<float, 128, 1, 32>>(
+      "rotary");
+  c.value<[](auto a, auto x) { return tf::searchsorted(sort(a), x); }, Normal<float, 1000>,
+          Normal<float, 1 << 18>>("searchsorted");
 }

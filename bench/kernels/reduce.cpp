@@ -39,4 +39,5 @@ int main(int argc, char** argv) {
   c.value<[](auto x) { return tf::norm<1>(x); }, Cube>("middle_norm");
   c.value<[](auto x) { return tf::prod<1>(x); }, Matrix>("row_products");
   c.value<[](auto x) { return tf::any<1>(x); }, Flags>("row_any");
+  c.value<[](auto x) { return tf::trace(x); }, Normal<float, 2048, 2048>>("trace");
 }

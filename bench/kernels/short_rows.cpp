@@ -72,4 +72,6 @@ int main(int argc, char** argv) {
   few_vectors(c);
   c.value<[](auto i) { return tf::one_hot<10>(i); }, Between<std::int32_t, 0, 10, height<10>>>(
       "one_hot_10");
+  c.both<[](auto x) { return tf::group_norm<8>(x); }, Normal<float, 16, 28, 28, 64>>(
+      "group_norm_8");
 }

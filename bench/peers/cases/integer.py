@@ -78,4 +78,6 @@ CASES = [
          lambda a, b: torch._int_mm(a, b),
          lambda a, b: jnp.matmul(a, b, preferred_element_type="int32")),
     Case("equal_int32", [integers("int32"), integers("int32")], "eq", "equal"),
+    Case("bincount", [between(0, 256, 1 << 20)], lambda x: torch.bincount(x, minlength=256),
+         lambda x: jnp.bincount(x, length=256)),
 ]

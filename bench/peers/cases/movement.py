@@ -32,6 +32,11 @@ def copied(x, out=None):
     return x.contiguous() if out is None else out.copy_(x)
 
 
+def rotary(concatenate, x, cosines, sines):
+    a, b = x[..., :32], x[..., 32:]
+    return concatenate((a * cosines - b * sines, a * sines + b * cosines), 3)
+
+
 CASES = [
     transpose("transpose", MATRIX, 1, 0),
     transpose("transpose_4096", normal(4096, 4096), 1, 0),
@@ -94,4 +99,9 @@ CASES = [
     order("argsort_1m", LONG), order("argsort", MATRIX),
     Case("cumsum_columns", [MATRIX], lambda x, **o: torch.cumsum(x, 0, **o),
          lambda x: jnp.cumsum(x, 0), tolerance=1e-4),
+    Case("rotary", [normal(16, 128, 8, 64), normal(128, 1, 32), normal(128, 1, 32)],
+         lambda *x: rotary(torch.cat, *x), lambda *x: rotary(jnp.concatenate, *x)),
+    Case("searchsorted", [normal(1000), normal(1 << 18)],
+         lambda a, x: torch.searchsorted(torch.sort(a).values, x),
+         lambda a, x: jnp.searchsorted(jnp.sort(a), x)),
 ]

@@ -74,4 +74,5 @@ CASES = [
               lambda x, a: x.prod(a)),
     Case("row_any", [between(0, 2, ROWS, COLUMNS, type="bool")],
          lambda x, **o: torch.any(x, 1, **o), lambda x: x.any(1)),
+    Case("trace", [normal(2048, 2048)], lambda x: torch.trace(x), "trace", tolerance=1e-4),
 ]

@@ -36,6 +36,13 @@ def torch_max(x, **o):
     return torch.amax(x, 1, **o)
 
 
+def group_norm(x):
+    groups = x.reshape(*x.shape[:3], 8, -1)
+    centred = groups - groups.mean((1, 2, 4), keepdims=True)
+    variance = jnp.square(centred).mean((1, 2, 4), keepdims=True)
+    return (centred * jax.lax.rsqrt(variance + 1e-5)).reshape(x.shape)
+
+
 CASES = [
     softmax(10), softmax(8), *folds(3), *folds(8), *folds(10),
     Case("layer_norm_10", [ROWS[10]], lambda x: F.layer_norm(x, (10,)), layer_norm,
@@ -82,4 +89,7 @@ CASES = [
          lambda x: x.sum(0), tolerance=1e-3),
     Case("one_hot_10", [between(0, 10, HEIGHT[10])], lambda i: F.one_hot(i, 10).float(),
          lambda i: jax.nn.one_hot(i, 10), long=True),
+    Case("group_norm_8", [normal(16, 28, 28, 64)],
+         lambda x: F.group_norm(x.permute(0, 3, 1, 2), 8).permute(0, 2, 3, 1), group_norm,
+         gradient=True, tolerance=1e-4),
 ]
