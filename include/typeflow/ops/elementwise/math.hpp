@@ -110,7 +110,7 @@ struct Rsqrt : inexact {
     return V(1) / sqrt(x);
   }
   static constexpr AnyExpr gradient(Rsqrt, auto, auto y, auto dy) {
-    return -0.5 * dy * y * square(y);  // without a division
+    return -0.5 * dy * y * y * y;  // no division; y^2 may be too large
   }
 };
 

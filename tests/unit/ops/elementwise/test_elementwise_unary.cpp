@@ -42,6 +42,12 @@ constexpr void functions(tf::Graph& g) {
   is_finite(x).named("is_finite");
 }
 
+constexpr void slope_of_rsqrt(tf::Graph& g) {
+  auto x = tf::placeholder<float, 5>(g, "x");
+  auto dy = tf::placeholder<float, 5>(g, "dy");
+  gradients(rsqrt(x), tf::grad_ys(dy), x).named("dx");
+}
+
 /// Compares the result `name` with the reference: at ordinary and extreme numbers, float and
 /// double, in shapes of every kind, and as `call` makes it in graphs of random shapes.
 template <class Reference, class Call>
@@ -248,6 +254,18 @@ TEST_CASE("sqrt: gradient") {
 }
 TEST_CASE("rsqrt: gradient") {
   check_derivatives([](auto x) { return rsqrt(x); }, {0.3, 3}, 1e-6);
+}
+/// Of denormal numbers 1 / x is infinite, but not the gradient, if dy is small.
+TEST_CASE("rsqrt: gradient at denormal numbers") {
+  const tf::Dims dims = test::dims({5});
+  const tf::HostTensor x = test::floats({5}, {1e-40, 2e-39, 0x1p-149, 3e38, 2});
+  const tf::HostTensor dy = test::floats({5}, {0, 1e-30, -1e-35, 1e20, 3});
+  tf::HostTensor dx = tf::host_tensor(tf::DType::float32, dims);
+  for (std::int64_t i = 0; i < dx.size(); ++i) {
+    const long double a = x.value(i);
+    dx.set(i, static_cast<double>(-0.5L * dy.value(i) / (a * std::sqrt(a))));
+  }
+  test::check_result<slope_of_rsqrt>("dx", {{"x", x}, {"dy", dy}}, dx, 6);
 }
 TEST_CASE("reciprocal: gradient") {
   check_derivatives([](auto x) { return reciprocal(x); }, {0.3, 3}, 1e-6);
