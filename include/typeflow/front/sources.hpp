@@ -108,7 +108,7 @@ constexpr Id add_variable(ir::Graph& graph, const Type& type, Initializer initia
   const Id index = graph.variable_records.push(
       ir::VariableRecord{none, none, initializer,
                          trainable ? graph.scopes.items[graph.scope].regularizer : Regularizer{},
-                         trainable, state, false});
+                         trainable, state, false, false});
   const Device device = graph.device;
   if (!state && initializer.kind != Initializer::Kind::resource) {
     graph.device = graph.variable_turn.device_for_variable(device);

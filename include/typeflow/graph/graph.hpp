@@ -129,8 +129,9 @@ class Graph {
                                         ///< with null, which g++ 12's sanitizer can't evaluate
 
   /// The gradients for the inputs of a branch or loop, none for some, given those of its results.
-  /// `wanted`, by input: whether a gradient is wanted. Set with the first branch or loop, so that
-  /// other graphs need no code for it.
+  /// `wanted`, by input: whether a gradient is wanted. Called without an owner first, with the
+  /// values for which gradients are asked: variables among them become inputs of the branches and
+  /// loops that read them. Set with the first branch or loop, so that other graphs need no code.
   Pool<Id> (*control_gradient)(Graph&, Id owner, const Pool<Id>& dy,
                                const Pool<char>& wanted) = nullptr;
 

@@ -257,6 +257,7 @@ struct VariableRecord {
   bool trainable;
   bool state;    ///< session-local
   bool written;  ///< whether a statement changes it
+  bool leads;    ///< gradients for it were asked of reads in branches or loops
 
   /// It is an object that operations use in place, with no elements to read.
   constexpr bool is_resource() const { return initializer.kind == Initializer::Kind::resource; }

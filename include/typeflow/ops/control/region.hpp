@@ -189,7 +189,10 @@ class ControlBuilder {
       } else if (node.op->effect == SideEffect::writes) {
         access({Access::outside, true});
       }
-      for (Id k = present ? 1 : 0; k < node.inputs.count; ++k) {
+      const bool handle =
+          present && (node.op->effect != SideEffect::reads_state ||
+                      !graph_.variable_records[graph_.variable_index(graph_.input(node, 0))].leads);
+      for (Id k = handle ? 1 : 0; k < node.inputs.count; ++k) {
         read(graph_.input(node, k), region);
       }
       for (Id k = 0; k < node.controls.count; ++k) {
@@ -250,6 +253,23 @@ constexpr void renew_captures(Graph& graph, Id owner, Pool<Id> inputs) {
   Pool<Id> regions;
   for (Id k = 0; k < owned.count; ++k) regions.push(graph.lists[owned.first + k]);
   ControlBuilder(graph, regions).renew(owner, std::move(inputs));
+}
+
+/// Lets branches and loops capture those of the variables `xs` whose present values they read,
+/// since gradients leave a region by its captures.
+constexpr void capture_reads(Graph& graph, const Pool<Id>& xs) {
+  bool found = false;
+  for (const Node& node : graph.nodes) {
+    if (node.region == 0 || node.op->effect != SideEffect::reads_state) continue;
+    for (const Id x : xs) {
+      if (x != graph.input(node, 0)) continue;
+      found = graph.variable_records[graph.variable_index(x)].leads = true;
+    }
+  }
+  for (Id id = 0; found && id < graph.nodes.size(); ++id) {
+    if (graph.nodes[id].op->kind == Kind::control)
+      renew_captures(graph, id, first_inputs(graph, id));
+  }
 }
 
 /// The last region of a branch or loop, which lists its results.

@@ -34,6 +34,20 @@ constexpr void handle_and_assignment(tf::Graph& g) {
       .named("y");
 }
 
+/// Gradients for a variable whose present value is read inside, also by its handle or not at all.
+constexpr void gradients_of_reads(tf::Graph& g) {
+  auto x = tf::placeholder<float>(g, "x");
+  auto w = tf::variable<float>(g, "w", tf::zeros());
+  const auto loop = [&](const auto& more) {
+    return tf::fori_loop(
+        0, 2, [&](auto, auto y) { return y + x * w.read() + more(); }, tf::constant<float>(g, 0));
+  };
+  gradients(loop([&] { return x; }) + w, w).named("loop");
+  gradients(loop([&] { return w * w; }), w).named("both");
+  auto one = tf::cond(tf::less(x, 9.0f), [&] { return x * w.read(); }, [&] { return x; });
+  gradients(one, w).named("branch");
+}
+
 /// What a slice of a variable shows is read in place, after a branch that writes the variable.
 constexpr void slice_of_assigned(tf::Graph& g) {
   auto s = tf::placeholder<float>(g, "s");
@@ -115,6 +129,16 @@ TEST_CASE("a body reads the start of the run by a handle, while a loop inside as
   tf::Session<handle_and_assignment> session(store);
   CHECK(session.run<"y">() == 0);
   CHECK(session.run<"y">() == 18);
+}
+
+TEST_CASE("reads in branches and loops lead gradients to their variables") {
+  Ways<gradients_of_reads> ways;
+  const auto run = [&](const char* name) {
+    return ways.run(name, {{"x", test::floats({}, {3})}}, {{"w", test::floats({}, {5})}});
+  };
+  CHECK(run("loop") == std::vector<double>{2 * 3 + 1});
+  CHECK(run("both") == std::vector<double>{2 * (3 + 2 * 5)});
+  CHECK(run("branch") == std::vector<double>{3});
 }
 
 TEST_CASE("a slice of a variable is that of the run's start, whatever a branch assigns") {
