@@ -114,15 +114,13 @@ struct kernel_of<ops::ResizeAxis> {
     if (op.transposed == 0 && n == 0) return call.fail({1, {}});
     const auto* const x = static_cast<const T*>(in->data);
     auto* const y = static_cast<T*>(out->data);
+    const ResizeBands matrix(op, n, m, call.workspace);
     if (op.method == Interpolation::nearest && op.transposed == 0) {
-      const images::Taps taps(op.options(), n, m);
       each_row(call, out->extents[0], m, inner, [&](std::int64_t outer, std::int64_t j) {
-        taps.of(j, [&](std::int64_t i, double) {
-          std::copy_n(x + (outer * n + i) * inner, inner, y + (outer * m + j) * inner);
-        });
+        const T* const row = x + (outer * n + matrix.bands[j].first) * inner;
+        std::copy_n(row, inner, y + (outer * m + j) * inner);
       });
     } else if constexpr (std::is_floating_point_v<T>) {
-      const ResizeBands matrix(op, n, m, call.workspace);
       each_row(call, out->extents[0], m, inner, [&](std::int64_t outer, std::int64_t j) {
         const ResizeBands::Band& band = matrix.bands[j];
         blend<A>(x + (outer * n + band.first) * inner, matrix.weights + band.weights, band.count,
