@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/tile.hpp"
 #include "typeflow/cpu/unrolled.hpp"
@@ -37,7 +38,7 @@ struct TapAxis {
   }
 
   /// The taps k = first, first + every... that read something for position p, from position
-  /// `source` on, `advance` apart.
+  /// `source` on, `advance` ataps.
   struct Taps {
     std::int64_t first;
     std::int64_t every;
@@ -270,8 +271,14 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
         for (std::int64_t part = begin; part < end; ++part) {
           T* const sum = sums + part * size;
           std::fill(sum, sum + size, T(0));
-          for (std::int64_t r = rows * part / parts; r < rows * (part + 1) / parts; ++r) {
-            row<A>(op, in, sum, r);
+          const std::int64_t first = rows * part / parts;
+          const std::int64_t last = rows * (part + 1) / parts;
+          std::int64_t j = 0;
+          for (; j + together <= op.window.axis(2).size; j += together) {
+            all_channels<A, together>(Taps(op, in, j, together, first, last), sum);
+          }
+          for (; j < op.window.axis(2).size; ++j) {
+            all_channels<A, 1>(Taps(op, in, j, 1, first, last), sum);
           }
         }
       });
@@ -286,128 +293,151 @@ struct kernel_of<ops::DepthwiseFilterGradient> {
 
  private:
   static std::int64_t parts_of(std::int64_t rows) { return std::min<std::int64_t>(rows, 32); }
+  static constexpr int together = 3;  ///< taps of an axis
 
-  /// Adds the contributions of row r of dy.
-  template <class A, class T>
-  [[gnu::flatten]] static void row(const ops::DepthwiseFilterGradient& op, const Tensor* in, T* sum,
-                                   std::int64_t r) {
-    const WindowAxis rows = op.window.axis(1);
-    const WindowAxis columns = op.window.axis(2);
-    const std::int64_t height = in[0].extents[1];
-    const std::int64_t width = in[0].extents[2];
-    const std::int64_t channels = in[0].extents[3];
-    const std::int64_t places = in[1].extents[2];
-    const auto* const x = static_cast<const T*>(in[0].data);
-    const T* const dy = static_cast<const T*>(in[1].data) + r * places * channels;
-    const std::int64_t image = r / in[1].extents[1];
-    for (std::int64_t i = 0; i < rows.size; ++i) {
-      const std::int64_t h = r % in[1].extents[1] * rows.stride - rows.before + i * rows.dilation;
-      if (h < 0 || h >= height) continue;
-      const T* const line = x + (image * height + h) * width * channels;
-      for (std::int64_t j = 0; j < columns.size;) {
-        const bool several = j + together <= columns.size;
-        T* const to = sum + (i * columns.size + j) * channels;
-        if (several) {
-          all_channels<A, together>(columns, j, line, width, dy, places, to, channels);
-        } else {
-          all_channels<A, 1>(columns, j, line, width, dy, places, to, channels);
-        }
-        j += several ? together : 1;
+  /// Some taps of a row, and rows [row, last_row) of dy. All taps have the places [first, last),
+  /// which lie behind all others if there are none.
+  struct Taps {
+    WindowAxis rows;
+    const Tensor* in;
+    std::int64_t row, last_row, places, channels;
+    std::int64_t step, next, line;  ///< in x, to the next place, tap and row
+    std::int64_t offset, sum;       ///< of the first tap, in a row of x and in the sums
+    std::int64_t sum_row;           ///< in the sums, to the next row of the window
+    std::int64_t begin[together], end[together], first, last;
+    Taps(const ops::DepthwiseFilterGradient& op, const Tensor* of, std::int64_t j, int count,
+         std::int64_t from_row, std::int64_t to_row)
+        : rows(op.window.axis(1)), in(of), row(from_row), last_row(to_row), first(0) {
+      const WindowAxis columns = op.window.axis(2);
+      const std::int64_t width = in[0].extents[2];
+      places = last = in[1].extents[2];
+      channels = in[0].extents[3];
+      step = columns.stride * channels;
+      next = columns.dilation * channels;
+      line = width * channels;
+      sum_row = columns.size * channels;
+      offset = (j * columns.dilation - columns.before) * channels;
+      sum = j * channels;
+      for (int t = 0; t < count; ++t) {
+        // Place p reads element p * stride + at, if begin <= p < end.
+        const std::int64_t at = (j + t) * columns.dilation - columns.before;
+        begin[t] = at >= 0 ? 0 : (columns.stride - 1 - at) / columns.stride;
+        end[t] = at >= width ? 0 : std::min(places, (width - 1 - at) / columns.stride + 1);
+        first = std::max(first, begin[t]);
+        last = std::min(last, end[t]);
+      }
+      if (last <= first) first = last = places;
+    }
+  };
+  template <class T>
+  using AddProducts = void (*)(const Taps&, const T* x, const T* dy, T* sum, int lanes);
+
+  /// The sums for J taps of each row of the window.
+  template <class A, int J, class T>
+  static void all_channels(const Taps& taps, T* sum) {
+    constexpr int vectors = channel_vectors<A, T>;
+    constexpr int N = Lanes<(sizeof(T) > 4), A>::size;
+    // Three rows read an element of x for all their taps. Of places a multiple of 2048 bytes apart,
+    // a cache holds few lines; then more channels of one row pay.
+    const bool slides = J == together && taps.step == taps.next;
+    const bool several =
+        slides && taps.rows.size >= together && taps.step * std::int64_t{sizeof(T)} % 2048 != 0;
+    const AddProducts<T> three = &add_products<A, together, J, 1, (J == together), T>;
+    const AddProducts<T> sliding = &add_products<A, 1, J, vectors, (J == together), T>;
+    const AddProducts<T> row = slides ? sliding : &add_products<A, 1, J, vectors, false, T>;
+    std::int64_t c = 0;
+    for (; !several && c + vectors * N <= taps.channels; c += vectors * N) {
+      add_rows<T>(taps, nullptr, row, c, sum, N);
+    }
+    for (; c + N <= taps.channels; c += N) {
+      add_rows<T>(taps, several ? three : nullptr, &add_products<A, 1, J, 1, false, T>, c, sum, N);
+    }
+    const int rest = static_cast<int>(taps.channels - c);
+    if (rest > 0) add_rows<T>(taps, nullptr, &add_products<A, 1, J, 0, false, T>, c, sum, rest);
+  }
+  /// Adds the products of channels from c on.
+  template <class T>
+  [[gnu::noinline]] static void add_rows(const Taps& taps, AddProducts<T> several,
+                                         AddProducts<T> single, std::int64_t c, T* sum, int lanes) {
+    const std::int64_t height = taps.line > 0 ? taps.in[0].extents[1] : 0;
+    for (std::int64_t r = taps.row; r < taps.last_row; ++r) {
+      const std::int64_t image = r / taps.in[1].extents[1];
+      const std::int64_t top = r % taps.in[1].extents[1] * taps.rows.stride - taps.rows.before;
+      for (std::int64_t i = 0; i < taps.rows.size; ++i) {
+        const std::int64_t h = top + i * taps.rows.dilation;
+        if (h < 0 || h >= height) continue;
+        const bool all = several != nullptr && i + together <= taps.rows.size &&
+                         h + (together - 1) * taps.rows.dilation < height;
+        (all ? several : single)(
+            taps,
+            static_cast<const T*>(taps.in[0].data) +
+                ((image * height + h) * taps.line + taps.offset + c),
+            static_cast<const T*>(taps.in[1].data) + (r * taps.places * taps.channels + c),
+            sum + i * taps.sum_row + taps.sum + c, lanes);
+        if (all) i += together - 1;
       }
     }
   }
-
-  static constexpr int together = 3;  ///< taps of a row
-
-  template <class A, int J, class T>
-  TYPEFLOW_INLINE static void all_channels(const WindowAxis& columns, std::int64_t j, const T* x,
-                                           std::int64_t width, const T* dy, std::int64_t places,
-                                           T* sum, std::int64_t channels) {
-    constexpr int vectors = channel_vectors<A, T>;
-    constexpr int N = Lanes<(sizeof(T) > 4), A>::size;
-    // Place p reads element p * stride + offset for a tap, if begin <= p < end.
-    Taps<J> taps{columns.stride * channels, channels, {}, {}, {}, 0, places};
-    for (int t = 0; t < J; ++t) {
-      const std::int64_t offset = (j + t) * columns.dilation - columns.before;
-      taps.begin[t] = offset >= 0 ? 0 : (columns.stride - 1 - offset) / columns.stride;
-      taps.end[t] =
-          offset >= width ? 0 : std::min(places, (width - 1 - offset) / columns.stride + 1);
-      taps.offset[t] = offset * channels;
-      taps.first = std::max(taps.first, taps.begin[t]);
-      taps.last = std::min(taps.last, taps.end[t]);
-    }
-    if (taps.last <= taps.first) taps.first = taps.last = places;
-    std::int64_t c = 0;
-    for (; c + vectors * N <= channels; c += vectors * N) {
-      add_products<A, J, vectors>(taps, x + c, dy + c, sum + c, N);
-    }
-    for (; c + N <= channels; c += N) add_products<A, J, 1>(taps, x + c, dy + c, sum + c, N);
-    if (c < channels) {
-      add_products<A, J, 0>(taps, x + c, dy + c, sum + c, static_cast<int>(channels - c));
-    }
-  }
-  /// Taps of a row. All have the places [first, last), which lie behind all others if there are
-  /// none.
-  template <int J>
-  struct Taps {
-    std::int64_t step;  ///< in x, to the next place
-    std::int64_t channels;
-    std::int64_t begin[J];
-    std::int64_t end[J];
-    std::int64_t offset[J];
-    std::int64_t first;
-    std::int64_t last;
-  };
-  /// Vectors of channels, or the first lanes of one (0). Adds the products of each tap, which are
-  /// added up in the order of the places.
-  template <class A, int J, int Vectors, class T>
-  TYPEFLOW_INLINE static void add_products(const Taps<J>& taps, const T* x, const T* dy, T* sum,
-                                           int lanes) {
+  /// Adds the products of I x J taps for vectors of channels, or for the first lanes of one (0), in
+  /// the order of the places. If it slides, what a tap sees stays in a register for the tap before.
+  template <class A, int I, int J, int Vectors, bool Slides, class T>
+  [[gnu::flatten]] static void add_products(const Taps& taps, const T* x, const T* dy, T* sum,
+                                            int lanes) {
     using L = Lanes<(sizeof(T) > 4), A>;
     using V = typename L::template of<T>;
     constexpr int count = std::max(Vectors, 1);
+    constexpr int kept = Slides ? J - 1 : 0;
     const auto load = [&](const T* p) TYPEFLOW_INLINE_LAMBDA {
       return Vectors > 0 ? L::load(p) : L::load(p, lanes);
     };
-    V products[J][count];
-    unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA {
-      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA { products[t][v] = V(T(0)); });
+    const std::int64_t row = taps.rows.dilation * taps.line;
+    V products[I][J][count];
+    V left[I][J][count];
+    const auto each = [](const auto& f) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<I>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+        unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA { f(i, v); });
+      });
+    };
+    const auto read = [&](auto i, auto j, auto v) TYPEFLOW_INLINE_LAMBDA {
+      left[i][j][v] = load(x + i * row + j * taps.next + v * L::size);
+    };
+    const auto place = [&](auto first, const auto& sees) TYPEFLOW_INLINE_LAMBDA {
+      V y[count];
+      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA { y[v] = load(dy + v * L::size); });
+      unrolled<J>([&](auto j) TYPEFLOW_INLINE_LAMBDA {
+        if (!sees(j)) return;
+        each([&](auto i, auto v) TYPEFLOW_INLINE_LAMBDA {
+          if constexpr (j >= first) read(i, j, v);
+          products[i][j][v] = cpu_kernels::fma(left[i][j][v], y[v], products[i][j][v]);
+          if constexpr (j > 0 && first > 0) left[i][j - 1][v] = left[i][j][v];
+        });
+      });
+      x += taps.step;
+      dy += taps.channels;
+    };
+    unrolled<J>([&](auto j) TYPEFLOW_INLINE_LAMBDA {
+      each([&](auto i, auto v) TYPEFLOW_INLINE_LAMBDA { products[i][j][v] = V(T(0)); });
     });
-    const auto add = [&](auto t, std::int64_t p, const V* right) TYPEFLOW_INLINE_LAMBDA {
-      const T* const left = x + p * taps.step + taps.offset[t];
-      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
-        products[t][v] = cpu_kernels::fma(load(left + v * L::size), right[v], products[t][v]);
-      });
-    };
-    const auto place = [&](std::int64_t p, const auto& f) TYPEFLOW_INLINE_LAMBDA {
-      V right[count];
-      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
-        right[v] = load(dy + p * taps.channels + v * L::size);
-      });
-      f(right);
-    };
-    const auto places = [&](auto t, std::int64_t begin, std::int64_t end) TYPEFLOW_INLINE_LAMBDA {
-      for (std::int64_t p = begin; p < end; ++p) {
-        place(p, [&](const V* right) TYPEFLOW_INLINE_LAMBDA { add(t, p, right); });
-      }
-    };
-    unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA {
-      places(t, taps.begin[t], std::min(taps.first, taps.end[t]));
-    });
-    for (std::int64_t p = taps.first; p < taps.last; ++p) {
-      place(p, [&](const V* right) TYPEFLOW_INLINE_LAMBDA {
-        unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA { add(t, p, right); });
-      });
-    }
-    unrolled<J>([&](auto t) TYPEFLOW_INLINE_LAMBDA {
-      places(t, taps.last, taps.end[t]);
-      T* const to = sum + t * taps.channels;
-      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
-        if constexpr (Vectors > 0) {
-          L::store(to + v * L::size, L::load(to + v * L::size) + products[t][v]);
-        } else {
-          L::store(to, L::load(to, lanes) + products[t][v], lanes);
+    for (std::int64_t p = 0; p < taps.places; ++p) {
+      if (p == taps.first) {
+        unrolled<kept>([&](auto j) TYPEFLOW_INLINE_LAMBDA {
+          each([&](auto i, auto v) TYPEFLOW_INLINE_LAMBDA { read(i, j, v); });
+        });
+        for (; p < taps.last; ++p) {
+          if (I > 1) cpu_kernels::prefetch_to_second(dy, L::size);  // the next channels
+          if (I > 1) cpu_kernels::prefetch_to_second(x, (I - 1) * row + taps.next + L::size);
+          place(std::integral_constant<int, kept>{}, [](auto) { return true; });
         }
+        if (p == taps.places) break;
+      }
+      place(std::integral_constant<int, 0>{},
+            [&](auto j) TYPEFLOW_INLINE_LAMBDA { return p >= taps.begin[j] && p < taps.end[j]; });
+    }
+    unrolled<J>([&](auto j) TYPEFLOW_INLINE_LAMBDA {
+      each([&](auto i, auto v) TYPEFLOW_INLINE_LAMBDA {
+        T* const to = sum + i * taps.sum_row + j * taps.channels + v * L::size;
+        const V total = load(to) + products[i][j][v];
+        Vectors > 0 ? L::store(to, total) : L::store(to, total, lanes);
       });
     });
   }
