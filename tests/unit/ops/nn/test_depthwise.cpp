@@ -152,6 +152,7 @@ TEST_CASE("depthwise_conv2d: values") {
   check<float, Shape<tf::batch, 5, 6, 7>, Shape<3, 2, 7, 3>>(2, 2e-6);
   // Several registers of channels side by side, one more, and a part; five taps of a row.
   check<float, Shape<tf::batch, 5, 16, 85>, Shape<3, 5, 85, 1>>(2, 2e-6);
+  check<float, Shape<1, 4, 5, 512>, Shape<3, 3, 512, 1>>(1, 2e-6);  // places 2048 bytes apart
   check<double, Shape<2, 5, 7, 19>, Shape<1, 3, 19, 2>>(1, 1e-14);
   check<float, Shape<3, 1, 1, 1>, Shape<1, 1, 1, 1>>(1, 2e-6);
   check<float, Shape<2, 5, 5, 0>, Shape<3, 2, 0, 1>>(1, 0);
