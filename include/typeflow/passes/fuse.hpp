@@ -121,7 +121,7 @@ class Fuser : ClusterBuilder {
     for (Id k = 1; k < node.inputs.count; ++k) {
       const Id a = producer(k - 1);
       const Id b = producer(k);
-      if (a == none || b == none || a == b || !share_tensor(a, b)) continue;
+      if (a == none || b == none || a == b || !are_loops_of_one_tensor(a, b)) continue;
       if (can_merge(a, b)) {
         merge(a, b);
       } else if (can_merge(b, a)) {
@@ -129,9 +129,10 @@ class Fuser : ClusterBuilder {
       }
     }
   }
-  constexpr bool share_tensor(Id a, Id b) const {
+  constexpr bool are_loops_of_one_tensor(Id a, Id b) const {
     const Cluster& x = clusters_[a];
     const Cluster& y = clusters_[b];
+    if (x.kind != ClusterKind::loop || y.kind != ClusterKind::loop) return false;
     for (int i = 0; i < x.inputs; ++i) {
       if (types_[values_[x.input[i]].type].rank != x.rank) continue;
       for (int k = 0; k < y.inputs; ++k) {

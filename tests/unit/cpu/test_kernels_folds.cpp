@@ -188,6 +188,14 @@ constexpr void written_rows(tf::Graph& g) {
   const auto total = tf::variable<float, Columns>(g, "total", tf::ones());
   const auto z = x + w;
   (assign(w, w - z / (1 + sum(square(z)))) + assign(total, total + sum<0>(x * w))).named("whole");
+  // Folds of what is stored, in one pass, along rows and down columns.
+  const auto u = tf::variable<float, Rows, Columns>(g, "u", tf::ones());
+  const auto c = tf::variable<float, Rows, Columns>(g, "c", tf::ones());
+  const auto of_rows = x - u;
+  const auto of_columns = x * x - c;
+  const auto row_sums = tf::variable<float, Rows>(g, "row_sums", tf::ones());
+  (assign(u, of_rows) + assign(row_sums, sum<1>(of_rows))).named("rows in one pass");
+  (assign(c, of_columns) + assign(total, sum<0>(of_columns))).named("columns in one pass");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ struct TapAxis {
   }
 
   /// The taps k = first, first + every... that read something for position p, from position
-  /// `source` on, `advance` ataps.
+  /// `source` on, `advance` apart.
   struct Taps {
     std::int64_t first;
     std::int64_t every;
