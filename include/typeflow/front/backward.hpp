@@ -209,7 +209,7 @@ constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<
                                 const Pool<Id>& xs, Id within = none) {
   if (within == none && graph.has_primitives()) graph.recognize(graph);
   if (within == none && graph.loops) graph.rewrite_loops(graph);
-  if (within == none && graph.control_gradient != nullptr) {
+  if (within == none && graph.controls) {
     Pool<Id> asked;
     for (const Id x : xs) asked.push(graph.present(x));
     graph.control_gradient(graph, none, asked, {});

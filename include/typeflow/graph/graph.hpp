@@ -134,6 +134,7 @@ class Graph {
   /// loops that read them. Set with the first branch or loop, so that other graphs need no code.
   Pool<Id> (*control_gradient)(Graph&, Id owner, const Pool<Id>& dy,
                                const Pool<char>& wanted) = nullptr;
+  bool controls = false;  ///< whether there are branches or loops; see `primitives`
 
   /// Rewrites loops before gradients are taken (passes/loops.hpp). Set with the first loop.
   void (*rewrite_loops)(Graph&) = nullptr;

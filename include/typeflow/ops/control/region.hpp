@@ -139,6 +139,7 @@ class ControlBuilder {
   /// Adds the node and returns its token. `inputs`: those before the captures.
   template <class O>
   constexpr Id add(const O& op, Pool<Id> inputs) {
+    graph_.controls = true;
     collect(graph_.nodes.size());
     const Range captures = graph_.append_list(captures_);
     const Range accesses = graph_.append_list(accesses_);
