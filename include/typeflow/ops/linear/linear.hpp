@@ -9,7 +9,7 @@
 
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/linear/matmul.hpp"
-#include "typeflow/ops/shape/slice.hpp"
+#include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
