@@ -113,7 +113,8 @@ class Fuser : ClusterBuilder {
     follow_effects(id, node);
   }
 
-  /// Merges loops that compute parts of the result from the same tensor.
+  /// Merges loops that compute parts of the result from the same two tensors, or more. (Those that
+  /// share one tensor gain less, and can run on several devices.)
   constexpr void merge_parts(const Node& node) {
     const auto producer = [&](Id k) {
       return cluster_of_[values_[storage_[operands_[node.inputs.first + k]]].node];
@@ -121,7 +122,7 @@ class Fuser : ClusterBuilder {
     for (Id k = 1; k < node.inputs.count; ++k) {
       const Id a = producer(k - 1);
       const Id b = producer(k);
-      if (a == none || b == none || a == b || !are_loops_of_one_tensor(a, b)) continue;
+      if (a == none || b == none || a == b || !share_tensors(a, b)) continue;
       if (can_merge(a, b)) {
         merge(a, b);
       } else if (can_merge(b, a)) {
@@ -129,17 +130,16 @@ class Fuser : ClusterBuilder {
       }
     }
   }
-  constexpr bool are_loops_of_one_tensor(Id a, Id b) const {
+  constexpr bool share_tensors(Id a, Id b) const {
     const Cluster& x = clusters_[a];
     const Cluster& y = clusters_[b];
     if (x.kind != ClusterKind::loop || y.kind != ClusterKind::loop) return false;
+    int shared = 0;
     for (int i = 0; i < x.inputs; ++i) {
       if (types_[values_[x.input[i]].type].rank != x.rank) continue;
-      for (int k = 0; k < y.inputs; ++k) {
-        if (x.input[i] == y.input[k]) return true;
-      }
+      for (int k = 0; k < y.inputs; ++k) shared += x.input[i] == y.input[k];
     }
-    return false;
+    return shared >= 2;
   }
 
   /// How a node would fit into a cluster.
