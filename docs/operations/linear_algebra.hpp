@@ -51,10 +51,10 @@ inline constexpr Row linear_algebra_rows[] = {
     row<ops::Select, ops::Equal, ops::IndexAlong, ops::Reshape>(
         "diag", "diag(v)", "(..,N) -> (..,N,N)", "v on the diagonal, 0 elsewhere",
         {.types = "numbers"}),
-    row<ops::Sum, ops::Select, ops::Equal, ops::IndexAlong>("diag_part", "diag_part(m)",
-                                                            "(..,M,N) -> (..,min(M,N))",
-                                                            "the diagonal", {.types = "numbers"}),
-    row<ops::Sum, ops::Select, ops::Equal, ops::IndexAlong>(
+    row<ops::Slice, ops::Sum, ops::Select, ops::Equal, ops::IndexAlong>(
+        "diag_part", "diag_part(m)", "(..,M,N) -> (..,min(M,N))", "the diagonal",
+        {.types = "numbers"}),
+    row<ops::Slice, ops::Sum, ops::Select, ops::Equal, ops::IndexAlong>(
         "trace", "trace(m)", "(..,M,N) -> (..)", "the sum of the diagonal", {.types = "numbers"}),
     row<ops::Select, ops::Equal, ops::IndexAlong>(
         "eye", "eye<T, N, M>(g)", "() -> (N,M)",

@@ -212,7 +212,7 @@ constexpr Pool<Id> gradients_of(ir::Graph& graph, const Pool<Id>& y, const Pool<
   if (within == none && graph.controls) {
     Pool<Id> asked;
     for (const Id x : xs) asked.push(graph.present(x));
-    graph.control_gradient(graph, none, asked, {});
+    graph.capture_reads(graph, asked);
   }
   Backward backward(graph, xs, within);
   for (int i = 0; i < y.size(); ++i) {

@@ -354,10 +354,6 @@ class ControlGradient {
 /// See ir::Graph::control_gradient.
 constexpr Pool<Id> control_gradient(ir::Graph& graph, Id owner, const Pool<Id>& dy,
                                     const Pool<char>& wanted) {
-  if (owner == none) {  // dy: the values for which gradients are asked
-    ir::capture_reads(graph, dy);
-    return {};
-  }
   const ir::Node& node = graph.nodes[owner];
   Pool<Id> all = dy;
   // A loop carries gradients from all of its states to all others.

@@ -129,12 +129,15 @@ class Graph {
                                         ///< with null, which g++ 12's sanitizer can't evaluate
 
   /// The gradients for the inputs of a branch or loop, none for some, given those of its results.
-  /// `wanted`, by input: whether a gradient is wanted. Called without an owner first, with the
-  /// values for which gradients are asked: variables among them become inputs of the branches and
-  /// loops that read them. Set with the first branch or loop, so that other graphs need no code.
+  /// `wanted`, by input: whether a gradient is wanted. Set with the first branch or loop, so that
+  /// other graphs need no code for it.
   Pool<Id> (*control_gradient)(Graph&, Id owner, const Pool<Id>& dy,
                                const Pool<char>& wanted) = nullptr;
-  bool controls = false;  ///< whether there are branches or loops; see `primitives`
+
+  /// Makes the variables among values for which gradients are asked inputs of the branches and
+  /// loops that read them (ops/control/region.hpp). Set with the first branch or loop.
+  void (*capture_reads)(Graph&, const Pool<Id>& xs) = nullptr;
+  bool controls = false;  ///< whether it is set; see `primitives`
 
   /// Rewrites loops before gradients are taken (passes/loops.hpp). Set with the first loop.
   void (*rewrite_loops)(Graph&) = nullptr;

@@ -53,6 +53,26 @@ TEST_CASE("kernels that write parts agree with the interpreter") {
   }
 }
 
+#ifndef TYPEFLOW_TEST_TARGET
+namespace {
+
+/// Strided rows that threads divide into pieces.
+constexpr void long_rows(tf::Graph& g) {
+  auto x = tf::placeholder<float, 3, 2, 100'003>(g, "x");
+  auto scale = tf::placeholder<float, 3, 1, 1>(g, "scale");
+  const auto [a, b] = tf::split_sizes<2, 50'001, 50'002>(x);
+  (exp(a) * scale).named("a");
+  concat<2>(sin(b) * scale, a * scale).named("halves");
+}
+
+}  // namespace
+
+TEST_CASE("threads take pieces of long strided rows") {
+  test::check_against_interpreter<long_rows>(1, 1e-5, 3);
+  CHECK(test::check_threads<long_rows>(1) > 0);
+}
+#endif
+
 TEST_CASE("kernels that write parts have equal bits, fused or not, for any number of threads") {
   for (const std::int64_t batch : {1, 5, 1003}) {
     test::check_bits<elements>(batch);

@@ -130,6 +130,8 @@ constexpr bool is_made_anywhere(const Op& op) {
          op.builtin != Builtin::placeholder && op.builtin != Builtin::variable;
 }
 
+constexpr void capture_reads(Graph& graph, const Pool<Id>& xs);
+
 /// Adds the node that owns regions.
 class ControlBuilder {
  public:
@@ -139,6 +141,7 @@ class ControlBuilder {
   /// Adds the node and returns its token. `inputs`: those before the captures.
   template <class O>
   constexpr Id add(const O& op, Pool<Id> inputs) {
+    graph_.capture_reads = &capture_reads;
     graph_.controls = true;
     collect(graph_.nodes.size());
     const Range captures = graph_.append_list(captures_);
@@ -264,7 +267,9 @@ constexpr void capture_reads(Graph& graph, const Pool<Id>& xs) {
     if (node.region == 0 || node.op->effect != SideEffect::reads_state) continue;
     for (const Id x : xs) {
       if (x != graph.input(node, 0)) continue;
-      found = graph.variable_records[graph.variable_index(x)].leads = true;
+      bool& leads = graph.variable_records[graph.variable_index(x)].leads;
+      found = found || !leads;
+      leads = true;
     }
   }
   for (Id id = 0; found && id < graph.nodes.size(); ++id) {

@@ -207,7 +207,7 @@ constexpr AnyExpr diag_part(const M& m) {
   const int rank = m.dims().rank;
   const Extent rows = m.dims().extent[rank - 2];
   const Extent columns = m.dims().extent[rank - 1];
-  if (is_symbolic(rows) || rows * columns == 0) {
+  if (is_symbolic(rows) || is_symbolic(columns) || rows * columns == 0) {
     return reduce<ops::Sum>(detail::keep_diagonal(m, rank - 2, rank - 1),
                             1u << detail::off_diagonal_axis(m.dims()), false);
   }
