@@ -233,12 +233,18 @@ class Epilogue {
   [[gnu::flatten]] static void finish(const KernelCall& call, const Ops& ops, const Place& place,
                                       const T* tile, const std::int64_t* rows, int count,
                                       std::int64_t column, std::int64_t last) {
-    for (int i = 0; i < count; ++i) {
-      const T* const products = tile + i * Tile::width - column;
-      for (std::int64_t j = column; j < last; j += N) {
-        const int width = static_cast<int>(std::min<std::int64_t>(N, last - j));
-        vector(call, ops, place, products + j, rows[i], j, call.extents[Extents::columns], width);
+    const std::int64_t columns = call.extents[Extents::columns];
+    std::int64_t j = column;
+    for (; j + N <= last; j += N) {
+      for (int i = 0; i < count; ++i) {
+        const T* const products = tile + i * Tile::width + (j - column);
+        vector<true>(call, ops, place, products, rows[i], j, columns, N);
       }
+    }
+    const int width = static_cast<int>(last - j);
+    for (int i = 0; i < count && width > 0; ++i) {
+      const T* const products = tile + i * Tile::width + (j - column);
+      vector<false>(call, ops, place, products, rows[i], j, columns, width);
     }
   }
 
@@ -248,24 +254,26 @@ class Epilogue {
     return view_of(M::body.strided_before(I), extents);
   }
 
+  /// The epilogue of a vector, or (not Whole) of its first `count` columns.
+  template <bool Whole>
   TYPEFLOW_INLINE static void vector(const KernelCall& call, const Ops& ops, const Place& place,
                                      const T* product, std::int64_t i, std::int64_t j,
                                      std::int64_t columns, int count) {
     Registers r;
     get<M::body.product()>(r) = L::load(product);
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      (load<I>(call, r, place, i, j, columns, count), ...);
+      (load<I, Whole>(call, r, place, i, j, columns, count), ...);
     }(typename M::InputNumbers{});
     const std::int64_t first = Outer == 0 ? 0 : place.first;
     const ElementContext at{call.random, first + i * columns + j};
     M::template evaluate<0>(r, ops, at);
     [&]<int... K>(std::integer_sequence<int, K...>) TYPEFLOW_INLINE_LAMBDA {
-      (store<K>(call, r, place, i, j, at.index, count), ...);
+      (store<K, Whole>(call, r, place, i, j, at.index, count), ...);
     }(typename M::StoreNumbers{});
   }
 
   /// Inputs 0 and 1 are the operands of the product.
-  template <int I>
+  template <int I, bool Whole>
   TYPEFLOW_INLINE static void load(const KernelCall& call, Registers& r, const Place& place,
                                    std::int64_t i, std::int64_t j, std::int64_t columns,
                                    int count) {
@@ -286,7 +294,7 @@ class Epilogue {
         if constexpr (outer_of<I> != 0) at += place.inputs[I];
         if constexpr (along_rows) at += along_columns ? i * columns : i;
         if constexpr (along_columns) {
-          get<I>(r) = count == N ? L::load(at + j) : L::load(at + j, count);
+          get<I>(r) = Whole ? L::load(at + j) : L::load(at + j, count);
         } else {
           get<I>(r) = L::template broadcast<E>(*at);
         }
@@ -294,7 +302,7 @@ class Epilogue {
     }
   }
   /// Stores elements of row i from column j on, which are number `index` of all and those behind.
-  template <int K>
+  template <int K, bool Whole>
   TYPEFLOW_INLINE static void store(const KernelCall& call, const Registers& r, const Place& place,
                                     std::int64_t i, std::int64_t j, std::int64_t index, int count) {
     using Out = typename M::template Out<K>;
@@ -307,7 +315,7 @@ class Epilogue {
       if constexpr (Outer > 0) at += place.views[number - first_result_view];
     }
     E* const p = call.operand<E>(M::first_store + K) + at;
-    if (count == N) {
+    if constexpr (Whole) {
       L::store(p, get<Out::value>(r));
     } else {
       L::store(p, get<Out::value>(r), count);

@@ -333,14 +333,13 @@ class ProductLoops {
                                             tile_pitch, before, tile_width);
             }
           });
+          // Tile by tile: the next one is computed while these stores wait for their lines.
+          if (block == blocks - 1 && i >= direct) {
+            kernel.finish(call, matrix, sums, first + row, first + row + count, panels.first(p),
+                          panels.last(p));
+          }
         }
       }
-    }
-    const std::int64_t from = first + direct * S::rows;
-    if (from >= last) return;
-    for (std::int64_t p = panel; p < last_panel; ++p) {
-      kernel.finish(call, matrix, waiting + (p - panel) * sums_pitch + (from - first) * S::width,
-                    from, last, panels.first(p), panels.last(p));
     }
   }
 
