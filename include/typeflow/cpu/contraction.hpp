@@ -241,10 +241,14 @@ class Epilogue {
         vector<true>(call, ops, place, products, rows[i], j, columns, N);
       }
     }
-    const int width = static_cast<int>(last - j);
-    for (int i = 0; i < count && width > 0; ++i) {
-      const T* const products = tile + i * Tile::width + (j - column);
-      vector<false>(call, ops, place, products, rows[i], j, columns, width);
+    if (j == last) return;
+    // Every other row: processors compare the places of whole vectors, so that reading a few
+    // elements would wait until those in front of them are written.
+    for (int first = 0; first < 2; ++first) {
+      for (int i = first; i < count; i += 2) {
+        const T* const products = tile + i * Tile::width + (j - column);
+        vector<false>(call, ops, place, products, rows[i], j, columns, static_cast<int>(last - j));
+      }
     }
   }
 

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "typeflow/cpu/call.hpp"
+#include "typeflow/cpu/lanes.hpp"
 #include "typeflow/cpu/line_squares.hpp"
 #include "typeflow/cpu/transpose_square.hpp"
 #include "typeflow/cpu/xsimd.hpp"
@@ -61,11 +62,16 @@ template <class T>
 [[gnu::noinline]] void pack_panel(const T* b, std::int64_t depth, std::int64_t columns,
                                   std::int64_t first, std::int64_t last, std::int64_t width,
                                   T* panel) {
+  using L = Lanes<sizeof(T) == 8, DefaultArch>;
   const std::int64_t count = last - first;
   for (std::int64_t k = 0; k < depth; ++k) {
+    const T* const from = b + k * columns + first;
     T* const to = panel + k * width;
-    std::memcpy(to, b + k * columns + first, static_cast<std::size_t>(count) * sizeof(T));
-    std::fill(to + count, to + width, T(0));
+    std::int64_t j = 0;
+    for (; j + L::size <= count; j += L::size) L::store(to + j, L::load(from + j));
+    for (; j < width; j += L::size) {
+      L::store(to + j, L::load(from + j, static_cast<int>(std::max<std::int64_t>(count - j, 0))));
+    }
   }
 }
 
