@@ -61,6 +61,12 @@ int main(int argc, char** argv) {
   c.value<[](auto a, auto b) { return tf::concat<0>(a, b); }, Matrix, Matrix>("concat_rows");
   c.value<[](auto a, auto b) { return tf::stack<2>(a, b); }, Matrix, Matrix>("interleave");
   c.both<[](auto x) { return tf::pad<1, 1, 8, 8>(x); }, Matrix>("pad");
+  // Differences of neighbours; the gradient is the sum of two pads that overlap.
+  c.both<[](auto x) {
+    return tf::slice<tf::whole, tf::range(1, columns)>(x) -
+           tf::slice<tf::whole, tf::range(0, columns - 1)>(x);
+  },
+         Matrix>("differences");
   c.value<[](auto x) { return tf::pad<0, 0, 0, 1>(x); }, Normal<float, 1'000'000, 3>>("pad_rgba");
   c.both<[](auto x) { return tf::slice<tf::range(1, rows - 1), tf::range(8, columns - 24)>(x); },
          Matrix>("slice");

@@ -78,6 +78,8 @@ CASES = [
          lambda a, b: jnp.stack((a, b), 2)),
     Case("pad", [MATRIX], lambda x: F.pad(x, (8, 8, 1, 1)),
          lambda x: jnp.pad(x, ((1, 1), (8, 8))), gradient=True),
+    Case("differences", [MATRIX], lambda x: x[:, 1:] - x[:, :-1], lambda x: x[:, 1:] - x[:, :-1],
+         gradient=True),
     Case("pad_rgba", [normal(1_000_000, 3)], lambda x: F.pad(x, (0, 1)),
          lambda x: jnp.pad(x, ((0, 0), (0, 1)))),
     Case("slice", [MATRIX], lambda x, **o: copied(x[1:ROWS - 1, 8:COLUMNS - 24], **o),

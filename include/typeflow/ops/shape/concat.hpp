@@ -3,6 +3,7 @@
 
 // Joining tensors: concat along an existing axis, stack along a new one.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <source_location>
@@ -216,8 +217,43 @@ constexpr bool is_zero_pad(const AnyExpr& x, const AnyExpr& sum) {
   return made_by<ops::Pad>(x) && is_constant(input_of(x, 1), 0) && alike(x, sum) &&
          x.graph->node_of(x.id).device == x.graph->node_of(sum.id).device;
 }
-/// One pad for the sum of two pads whose windows lie side by side; none exists for others.
-constexpr AnyExpr join_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& sum) {
+/// Elements from `begin` to `end` along an axis of a pad; all are in its window.
+constexpr AnyExpr piece_of(const AnyExpr& pad, int axis, Extent begin, Extent end) {
+  const AnyExpr x = input_of(pad, 0);
+  begin -= operation_of<ops::Pad>(pad).begin[axis];
+  end -= operation_of<ops::Pad>(pad).begin[axis];
+  if (!made_by<ops::Neg>(x)) return slice_along(x, axis, begin, end - begin);
+  return -slice_along(input_of(x, 0), axis, begin, end - begin);  // so x need not be in memory
+}
+/// One pad for the sum of two pads whose windows overlap along an axis: what one of them has in
+/// front, the sum of both, and what one has behind.
+constexpr AnyExpr overlap_pads(const AnyExpr& a, const AnyExpr& b, int axis) {
+  const SliceWindow window_a = operation_of<ops::Pad>(a);
+  const SliceWindow window_b = operation_of<ops::Pad>(b);
+  const Dims size_a = input_of(a, 0).dims();
+  const Dims size_b = input_of(b, 0).dims();
+  const Extent begin_a = window_a.begin[axis];
+  const Extent begin_b = window_b.begin[axis];
+  if (is_symbolic(size_a.extent[axis]) || is_symbolic(size_b.extent[axis])) return {};
+  const Extent end_a = begin_a + size_a.extent[axis];
+  const Extent end_b = begin_b + size_b.extent[axis];
+  const Extent begin = std::max(begin_a, begin_b);
+  const Extent end = std::min(end_a, end_b);
+  if (begin >= end) return {};
+  AnyExpr parts[3];
+  std::size_t count = 0;
+  if (begin_a < begin) parts[count++] = piece_of(a, axis, begin_a, begin);
+  if (begin_b < begin) parts[count++] = piece_of(b, axis, begin_b, begin);
+  parts[count++] = piece_of(a, axis, begin, end) + piece_of(b, axis, begin, end);
+  if (end_a > end) parts[count++] = piece_of(a, axis, end, end_a);
+  if (end_b > end) parts[count++] = piece_of(b, axis, end, end_b);
+  return pad_to(concat_to({parts, count}, axis), begin_a < begin_b ? window_a : window_b, a.dims(),
+                input_of(a, 1));
+}
+/// One pad for the sum of two pads whose windows lie side by side, or (may_overlap) overlap; none
+/// exists for others.
+constexpr AnyExpr join_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& sum,
+                            bool may_overlap) {
   if (!is_zero_pad(a, sum)) return {};
   const SliceWindow window_a = operation_of<ops::Pad>(a);
   const SliceWindow window_b = operation_of<ops::Pad>(b);
@@ -235,7 +271,9 @@ constexpr AnyExpr join_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& s
     return window.begin[axis] + signed_factor(size.extent[axis]);
   };
   const bool a_first = end_of(window_a, size_a) == window_b.begin[axis];
-  if (!a_first && end_of(window_b, size_b) != window_a.begin[axis]) return {};
+  if (!a_first && end_of(window_b, size_b) != window_a.begin[axis]) {
+    return may_overlap ? overlap_pads(a, b, axis) : AnyExpr{};
+  }
   const AnyExpr parts[] = {input_of(a_first ? a : b, 0), input_of(a_first ? b : a, 0)};
   const Dims shapes[] = {parts[0].dims(), parts[1].dims()};
   const Dims size = concatenated(shapes, 2, axis);
@@ -252,18 +290,19 @@ constexpr AnyExpr join_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& s
 
 /// The sum y of two tensors that are zero except in windows side by side has one pad with both.
 /// Gradients of slices are such pads. So the gradient of split is a concatenation, and a loop over
-/// an axis makes no sum of many tensors of full size.
+/// an axis makes no sum of many tensors of full size. Windows that overlap, such as those of the
+/// gradient of x[1:] - x[:-1], have one pad, too.
 constexpr AnyExpr sum_of_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& y) {
   const AnyExpr sides[] = {a, b};
   for (int i = 0; i < 2; ++i) {
     const AnyExpr pad = sides[1 - i];
     if (!detail::is_zero_pad(pad, y)) continue;
-    const AnyExpr joined = detail::join_pads(sides[i], pad, y);
+    const AnyExpr joined = detail::join_pads(sides[i], pad, y, true);
     if (joined.exists()) return joined;
     // (y + a) + b is y + (a + b): where a is not zero, b is.
     if (!made_by<ops::Add>(sides[i])) continue;
     for (int k = 0; k < 2; ++k) {
-      const AnyExpr both = detail::join_pads(input_of(sides[i], k), pad, y);
+      const AnyExpr both = detail::join_pads(input_of(sides[i], k), pad, y, false);
       if (both.exists()) return input_of(sides[i], 1 - k) + both;
     }
   }
