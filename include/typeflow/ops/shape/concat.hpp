@@ -266,7 +266,10 @@ constexpr AnyExpr join_pads(const AnyExpr& a, const AnyExpr& b, const AnyExpr& s
     if (axis != none || window_a.step[i] != 1) return {};
     axis = i;
   }
-  if (axis == none) return {};
+  if (axis == none) {  // one window
+    if (!may_overlap) return {};
+    return pad_to(input_of(a, 0) + input_of(b, 0), window_a, a.dims(), input_of(a, 1));
+  }
   const auto end_of = [axis](const SliceWindow& window, const Dims& size) {
     return window.begin[axis] + signed_factor(size.extent[axis]);
   };
