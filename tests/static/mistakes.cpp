@@ -30,6 +30,13 @@ constexpr void uses_a_layer_twice(tf::Graph& g) {
 static_assert(contains(mistake<uses_a_layer_twice>(), "variable 'fc/W' declared twice"));
 static_assert(contains(mistake<uses_a_layer_twice>(), "mistakes.cpp:27 and mistakes.cpp:28"));
 
+constexpr void trains_layers_of_one_name(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 3>(g, "x");
+  auto y = tf::dense<2>(g, "fc", tf::dense<5>(g, "fc", x));
+  tf::Adam{}.minimize(mean(square(y))).named("train");
+}
+static_assert(contains(mistake<trains_layers_of_one_name>(), "variable 'fc/W' declared twice"));
+
 constexpr void reuses_what_does_not_exist(tf::Graph& g) {
   tf::Scope in(g, "net", {.reuse = tf::Reuse::reuse});
   tf::variable<float, 3>(g, "W");

@@ -169,7 +169,9 @@ constexpr Id get_variable(ir::Graph& graph, const Label& label, const Type& type
     return name.value;
   }
   const Id index = add_variable(graph, type, initializer, trainable, state);
-  return graph.variable_records.items[index].value;
+  ir::VariableRecord& record = graph.variable_records.items[index];
+  record.name = found;  // optimisers look for names below it
+  return record.value;
 }
 
 }  // namespace detail
