@@ -236,14 +236,7 @@ struct LogSumExp : composite {
   static constexpr Type infer(LogSumExp op, const Type& x) {
     return {x.dtype, reduced(x.dims, op.axes, op.keep_dims != 0)};
   }
-  static constexpr AnyExpr gradient(LogSumExp op, auto x, auto y, auto dy) {
-    const Dims kept = reduced(x.dims(), op.axes, true);
-    const AnyExpr of_all = reshape_to(y, kept);
-    // Infinity minus infinity would be NaN, for an infinite x and for a row of -infinity.
-    const AnyExpr share = where(greater_equal(x, of_all), 1, exp(x - of_all));
-    const AnyExpr nothing = equal(of_all, -std::numeric_limits<double>::infinity());
-    return where(nothing, 0, share * reshape_to(dy, kept));
-  }
+  static constexpr AnyExpr gradient(LogSumExp op, auto x, auto y, auto dy);
   static constexpr AnyExpr expand(LogSumExp op, auto x);
 };
 
@@ -290,6 +283,16 @@ constexpr AnyExpr Prod::gradient(Prod op, auto x, auto, auto dy) {
 }
 constexpr AnyExpr Mean::expand(Mean op, auto x) {
   return reduce<Sum>(x, op.axes, op.keep_dims != 0) * reciprocal(op, x);
+}
+constexpr AnyExpr LogSumExp::gradient(LogSumExp op, auto x, auto y, auto dy) {
+  const Dims kept = reduced(x.dims(), op.axes, true);
+  const AnyExpr of_all = reshape_to(y, kept);
+  // Infinity minus infinity would be NaN, for an infinite x and for a row of -infinity.
+  const AnyExpr share = where(greater_equal(x, of_all), 1, exp(x - of_all));
+  const AnyExpr nothing = equal(of_all, -std::numeric_limits<double>::infinity());
+  // y is rounded: the shares of large numbers do not sum to 1.
+  const AnyExpr total = reduce<Sum>(share, op.axes, true);
+  return where(nothing, 0, share / total * reshape_to(dy, kept));
 }
 constexpr AnyExpr LogSumExp::expand(LogSumExp op, auto x) {
   const auto largest = reduce<Max>(x, op.axes, true);

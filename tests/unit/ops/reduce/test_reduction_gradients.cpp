@@ -2,6 +2,8 @@
 
 // Gradients of reductions and what is composed of them, against central differences.
 
+#include <vector>
+
 #include "support/check_gradients.hpp"
 #include "support/check_values.hpp"
 
@@ -36,6 +38,18 @@ TEST_CASE("min: gradient") {
 }
 TEST_CASE("logsumexp: gradient") {
   check_axes([]<int... A>(auto x) { return tf::logsumexp<A...>(x, tf::keep_dims); });
+}
+TEST_CASE("logsumexp: the gradient of large numbers sums to 1, though the result is rounded") {
+  tf::Graph g;
+  auto x = tf::placeholder<float, 2, 3>(g, "x");
+  gradients(sum(tf::logsumexp<1>(x)), x).named("rows");
+  gradients(tf::logsumexp(x), x).named("all");
+  // softmax of 0, 1, 2
+  const std::vector<double> shares = {0.09003057317, 0.24472847105, 0.66524095578};
+  test::check_interpreter(
+      g, {{"x", test::floats({2, 3}, {1e8, 1e8, 1e8, 10000, 10001, 10002})}},
+      {{"rows", test::floats({2, 3}, {1 / 3., 1 / 3., 1 / 3., shares[0], shares[1], shares[2]})},
+       {"all", test::floats({2, 3}, {1 / 3., 1 / 3., 1 / 3., 0, 0, 0})}});
 }
 TEST_CASE("norm: gradient") {
   check_axes([]<int... A>(auto x) { return tf::norm<A...>(x, tf::keep_dims); });
