@@ -103,6 +103,23 @@ struct Bernoulli : Distribution<Bernoulli<T, S>> {
     const auto x = this->value(v);
     return where(is_nan(x), x, where(less(x, 0), 0, where(less(x, 1), 1 - odds.p, 1)));
   }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    const auto x = this->value(v);
+    return where(is_nan(x), x,
+                 where(less(x, 0), -detail::infinity, where(less(x, 1), odds.log_q, 0)));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    const auto x = this->value(v);
+    return where(is_nan(x), x, where(less(x, 0), 1, where(less(x, 1), odds.p, 0)));
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    const auto x = this->value(v);
+    return where(is_nan(x), x,
+                 where(less(x, 0), 0, where(less(x, 1), odds.log_p, -detail::infinity)));
+  }
   /// The smallest number whose cdf is at least p.
   template <class P>
   constexpr auto quantile(const P& p) const {

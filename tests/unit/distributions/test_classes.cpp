@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+#include <numbers>
+#include <vector>
+
 #include "unit/distributions/expected.hpp"
 
 namespace {
@@ -107,6 +111,11 @@ void edges(tf::Graph& g) {
   sure.log_prob(x).named("bernoulli");
   sure.log_prob(column(g, {0, 1})).named("sure");
   sure.entropy().named("sure_entropy");
+  tfd::Bernoulli rare(tfd::probs(tf::constant<double>(g, 1e-20)));
+  auto steps = tf::constant<double, 4>(g, {-1, 0, 1, nan});
+  rare.survival_function(steps).named("rare_survival");
+  rare.log_survival_function(steps).named("rare_log_survival");
+  tfd::Bernoulli(tfd::logits(tf::constant<double>(g, 50))).log_cdf(steps).named("usual_log_cdf");
   auto levels = column(g, {0, 1, -0.1, nan});
   tfd::Bernoulli(tfd::probs(0.5 * ends + 0.25)).quantile(levels).named("bernoulli_quantile");
   tfd::Categorical(tfd::probs(0.5 * ends + 0.25)).quantile(levels).named("categorical_quantile");
@@ -184,6 +193,9 @@ TEST_CASE("impossible values have probability 0, sure ones 1, and NaN stays NaN"
   check("bernoulli", {-inf, -inf, -inf, -inf, nan, nan});
   check("sure", {0, -inf, -inf, 0});
   check("sure_entropy", {0, 0});
+  check("rare_survival", {1, 1e-20, 0, nan}, 1e-32);
+  check("rare_log_survival", {0, -20 * std::numbers::ln10, -inf, nan});
+  check("usual_log_cdf", {-inf, -50, 0, nan});  // -log(1 + e^50)
   check("bernoulli_quantile", {0, 0, 1, 1, nan, nan, nan, nan});
   check("categorical_quantile", {0, 1, nan, nan});
   check("sure_binomial", {0, -inf, -inf, 0, -inf, -inf});
