@@ -83,7 +83,9 @@ inline Dataset<std::int64_t> from_range(std::int64_t first, std::int64_t last,
   return Dataset<std::int64_t>([=](std::uint64_t) {
     return detail::cursor_of<std::int64_t>([=, n = first]() mutable -> std::optional<std::int64_t> {
       if (step > 0 ? n >= last : n <= last) return std::nullopt;
-      return std::exchange(n, n + step);
+      std::int64_t next = 0;
+      if (__builtin_add_overflow(n, step, &next)) next = last;
+      return std::exchange(n, next);
     });
   });
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -55,6 +56,9 @@ TEST_CASE("sources") {
   CHECK(all_of(tf::from_range(2, 6)) == Numbers{2, 3, 4, 5});
   CHECK(all_of(tf::from_range(5, 0, -2)) == Numbers{5, 3, 1});
   CHECK(all_of(tf::from_range(5, 5)).empty());
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  CHECK(all_of(tf::from_range(most - 4, most, 3).take(9)) == Numbers{most - 4, most - 1});
+  CHECK(all_of(tf::from_range(3 - most, -most - 1, -7).take(9)) == Numbers{3 - most});
   CHECK(all_of(tf::from_elements(std::vector<std::string>{"a", "b"})) ==
         std::vector<std::string>{"a", "b"});
   CHECK(all_of(tf::from_rows(std::vector<int>{1, 2, 3, 4}, 2)) ==
