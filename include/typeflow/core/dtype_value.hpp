@@ -83,6 +83,8 @@ constexpr bool is_half_precision(DType type) {
 constexpr bool is_complex(DType type) {
   return type == DType::complex64 || type == DType::complex128;
 }
+/// Bytes of an element in a register. A complex number has two: one for each part.
+constexpr int lane_size(DType type) { return size_of(type) / (is_complex(type) ? 2 : 1); }
 constexpr bool is_number(DType type) { return type != DType::boolean && type != DType::string; }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA

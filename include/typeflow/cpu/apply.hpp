@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "typeflow/cpu/call.hpp"
+#include "typeflow/cpu/complex_functions.hpp"
 #include "typeflow/cpu/integer_functions.hpp"
 #include "typeflow/cpu/lanes.hpp"
 #include "typeflow/cpu/random.hpp"
@@ -48,8 +49,8 @@ struct ElementContext {
   std::int64_t lane_stride = 1;  ///< from a lane's element to the next one's
 };
 
-/// Whether registers convert a number's type. What is left are complex numbers, and roundings of
-/// wider numbers to 16 bits, which must not be rounded to float on the way.
+/// Whether registers convert a real number's type. What is left are roundings of wider numbers to
+/// 16 bits, which must not be rounded to float on the way.
 template <class From, class To>
 inline constexpr bool converts_in_registers =
     (is_batch<From> || is_vector<From>) && (is_batch<To> || is_vector<To>) &&
@@ -63,6 +64,22 @@ TYPEFLOW_INLINE typename L::template of<To> convert(const typename L::template o
   using T = Computed<To>;
   if constexpr (std::is_same_v<From, To>) {
     return x;
+  } else if constexpr (ByParts<L, From, To>) {
+    if constexpr (typeflow::detail::is_complex_number<From>) {
+      using P = typename From::value_type;
+      if constexpr (std::is_same_v<To, bool>) {
+        return ComplexOperations<L, P>::call(std::type_identity<ops::NotEqual>{}, x,
+                                             L::template broadcast<From>({}));
+      } else if constexpr (typeflow::detail::is_complex_number<To>) {
+        using Q = typename To::value_type;
+        return {convert<L, P, Q>(x.re), convert<L, P, Q>(x.im)};
+      } else {
+        return convert<L, P, To>(x.re);
+      }
+    } else {
+      using Q = typename To::value_type;
+      return {convert<L, From, Q>(x), L::template broadcast<Q>(Q(0))};
+    }
   } else if constexpr (is_batch<From> && is_batch<To> && std::is_same_v<F, T>) {
     return L::template rounded<To>(x);  // float and 16 bits
   } else if constexpr (std::is_same_v<From, bool> && is_batch<To>) {
@@ -278,6 +295,8 @@ TYPEFLOW_INLINE typename L::template of<R> apply_lanes(const O& op, const Elemen
       } else {
         return result;
       }
+    } else if constexpr (CallsParts<L, O, R, X...>) {
+      return OperationsOf<L, R, X...>::call(std::type_identity<O>{}, x...);
     } else {
       const std::tuple<Array<X, L::size>...> in{L::template elements<X>(x)...};
       Array<R, L::size> out;

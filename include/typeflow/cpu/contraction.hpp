@@ -40,7 +40,7 @@ struct contraction_of {
 /// The epilogue of a kernel of operation O: the operations that follow the products on a tile.
 template <class O, DType D, unsigned Variant, int Outer, class B, class A>
 class Epilogue {
-  using L = Lanes<size_of(D) == 8, A>;
+  using L = Lanes<lane_size(D) == 8, A>;
   using M = Machine<L, B, true, element_of<D>>;
   using Registers = typename M::Registers;
   static constexpr int N = L::size;

@@ -59,18 +59,6 @@ TYPEFLOW_INLINE B lanes_from(const B& x) {
     return shuffled(x, std::integer_sequence<int, (I + Step) % n...>{});
   }(std::make_integer_sequence<int, n>{});
 }
-/// The lanes of two vectors in the order of `Place`: those of b are numbered after those of a.
-template <class T, int N, int... Place>
-TYPEFLOW_INLINE Vector<T, N> shuffled_pair(const Vector<T, N>& a, const Vector<T, N>& b,
-                                           std::integer_sequence<int, Place...>) {
-#if defined(__has_builtin) && !defined(__CUDACC__)
-#if __has_builtin(__builtin_shufflevector)
-  return Vector<T, N>::of(__builtin_shufflevector(a.v, b.v, Place...));
-#endif
-#endif
-  return Vector<T, N>::of(
-      typename Vector<T, N>::V{(Place < N ? a.v[Place % N] : b.v[Place % N])...});
-}
 // What compilers do not know, so that they do not unroll the loop: a number of turns, and that an
 // array ends.
 TYPEFLOW_INLINE int uncounted(int turns) {

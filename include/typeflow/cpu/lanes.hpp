@@ -4,8 +4,8 @@
 // SIMD values: N elements of any element type, N fixed by the widest type of a kernel.
 //
 // float and double are xsimd batches, bool is a batch_bool, integers are vectors of their own width
-// (vectors.hpp). Complex numbers are small arrays with loops over them; their operations are
-// sequences of exactly rounded ones, so the way of computing changes no bit. 16-bit numbers are
+// (vectors.hpp). Complex numbers are a batch of real parts and one of imaginary parts; those of
+// double in a kernel of 4-byte lanes are arrays with loops over them. 16-bit numbers are
 // batches of floats that hold only their values: operations compute in float and round, or the
 // store does if nothing else reads the result (body.hpp). In a kernel of 8-byte lanes a float fills
 // the lower half of a batch of floats. The same functions compute it there, so it has the same bits
@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "typeflow/core/config.hpp"
 #include "typeflow/core/dtype.hpp"
@@ -48,6 +49,20 @@ struct Array {
   T v[N];
 };
 
+/// Complex numbers by their parts.
+template <class V>
+struct Parts {
+  V re;
+  V im;
+};
+template <class V>
+inline constexpr bool is_parts = false;
+template <class V>
+inline constexpr bool is_parts<Parts<V>> = true;
+/// Whether lanes L have the parts of complex numbers T, or an Array.
+template <class L, class T>
+inline constexpr bool has_parts = is_parts<typename L::template of<T>>;
+
 /// The type of elements in xsimd batches: T, or float for 16-bit types.
 template <class T>
 inline constexpr bool is_batch = detail::is_real_floating<T>;
@@ -72,6 +87,8 @@ struct Lanes {
       return std::type_identity<Mask>{};
     } else if constexpr (is_vector<T>) {
       return std::type_identity<Vector<T, size>>{};
+    } else if constexpr (detail::is_complex_number<T> && sizeof(T) <= 2 * sizeof(Carrier)) {
+      return std::type_identity<Parts<xsimd::batch<typename T::value_type, A>>>{};
     } else {
       return std::type_identity<Array<T, size>>{};
     }
@@ -92,6 +109,9 @@ struct Lanes {
       return Mask(x);
     } else if constexpr (is_vector<T>) {
       return of<T>(x);
+    } else if constexpr (is_parts<of<T>>) {
+      using V = decltype(of<T>::re);
+      return {V(x.real()), V(x.imag())};
     } else {
       of<T> r;
       for (int i = 0; i < size; ++i) r.v[i] = x;
@@ -115,6 +135,12 @@ struct Lanes {
       Vector<T, size> x;
       std::memcpy(&x.v, p, sizeof x.v);
       return from_vector<T>(x);
+    } else if constexpr (is_parts<of<T>>) {
+      using V = decltype(of<T>::re);
+      const auto* const at = reinterpret_cast<const typename T::value_type*>(p);
+      const V lower = V::load_unaligned(at);
+      const V upper = fills_two<V> ? V::load_unaligned(at + V::size) : lower;
+      return {every_second<0>(lower, upper), every_second<1>(lower, upper)};
     } else {
       return load(p, size);
     }
@@ -127,6 +153,11 @@ struct Lanes {
     } else if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
       const auto y = stored<T>(x);
       std::memcpy(p, &y.v, sizeof y.v);
+    } else if constexpr (is_parts<of<T>>) {
+      using V = decltype(of<T>::re);
+      auto* const at = reinterpret_cast<typename T::value_type*>(p);
+      in_turns<0>(x.re, x.im).store_unaligned(at);
+      if constexpr (fills_two<V>) in_turns<1>(x.re, x.im).store_unaligned(at + V::size);
     } else {
       store(p, x, size);
     }
@@ -138,6 +169,10 @@ struct Lanes {
       stream_bits(p, x.data);
     } else if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
       stream_bits(p, stored<T>(x).v);
+    } else if constexpr (is_parts<of<T>>) {
+      using V = decltype(of<T>::re);
+      stream_bits(p, in_turns<0>(x.re, x.im).data);
+      if constexpr (fills_two<V>) stream_bits(p + size / 2, in_turns<1>(x.re, x.im).data);
     } else {
       store(p, x, size);
     }
@@ -200,7 +235,7 @@ struct Lanes {
   /// Copies the elements to an array of `size`, and back.
   template <class T>
   TYPEFLOW_INLINE static Array<T, size> elements(const of<T>& x) {
-    if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
+    if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool> || is_parts<of<T>>) {
       Array<T, size> r;
       store<T>(r.v, x);
       return r;
@@ -210,7 +245,7 @@ struct Lanes {
   }
   template <class T>
   TYPEFLOW_INLINE static of<T> from(const Array<T, size>& x) {
-    if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool>) {
+    if constexpr (is_batch<T> || is_vector<T> || std::is_same_v<T, bool> || is_parts<of<T>>) {
       return load(x.v);
     } else {
       return x;
@@ -335,6 +370,28 @@ struct Lanes {
     } else {
       return vector<T>(x);
     }
+  }
+
+  // Complex numbers in memory: re, im, re, im...
+
+  /// Whether `size` of them fill two registers. In a kernel of 8-byte lanes, those of float fill
+  /// one.
+  template <class V>
+  static constexpr bool fills_two = static_cast<int>(V::size) == size;
+  template <int First, class V>
+  TYPEFLOW_INLINE static V every_second(const V& a, const V& b) {
+    return [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      return shuffled_pair(a, b, std::integer_sequence<int, (2 * I + First)...>{});
+    }(std::make_integer_sequence<int, static_cast<int>(V::size)>{});
+  }
+  /// The lower or upper halves of two registers, a lane of re and one of im in turns.
+  template <int Upper, class V>
+  TYPEFLOW_INLINE static V in_turns(const V& re, const V& im) {
+    constexpr int n = static_cast<int>(V::size);
+    return [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      return shuffled_pair(re, im,
+                           std::integer_sequence<int, ((Upper * n + I) / 2 + I % 2 * n)...>{});
+    }(std::make_integer_sequence<int, n>{});
   }
 
   /// Keeps AVX-512 compilers from making one instruction of a load and a selection. Such a load

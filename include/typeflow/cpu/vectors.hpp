@@ -98,6 +98,31 @@ TYPEFLOW_INLINE Vector<T, N> counted() {
   return r;
 }
 
+/// The lanes of two vectors in the order of `Place`: those of b are numbered after those of a.
+template <class T, int N, int... Place>
+TYPEFLOW_INLINE Vector<T, N> shuffled_pair(const Vector<T, N>& a, const Vector<T, N>& b,
+                                           std::integer_sequence<int, Place...>) {
+#if defined(__has_builtin) && !defined(__CUDACC__)
+#if __has_builtin(__builtin_shufflevector)
+  return Vector<T, N>::of(__builtin_shufflevector(a.v, b.v, Place...));
+#endif
+#endif
+  return Vector<T, N>::of(
+      typename Vector<T, N>::V{(Place < N ? a.v[Place % N] : b.v[Place % N])...});
+}
+template <class T, class A, int... Place>
+TYPEFLOW_INLINE xsimd::batch<T, A> shuffled_pair(const xsimd::batch<T, A>& a,
+                                                 const xsimd::batch<T, A>& b,
+                                                 std::integer_sequence<int, Place...> places) {
+  Vector<T, static_cast<int>(sizeof...(Place))> x, y;
+  std::memcpy(&x.v, &a.data, sizeof x.v);
+  std::memcpy(&y.v, &b.data, sizeof y.v);
+  x = shuffled_pair(x, y, places);
+  xsimd::batch<T, A> r;
+  std::memcpy(&r.data, &x.v, sizeof x.v);
+  return r;
+}
+
 #if defined(__AVX2__) || defined(__F16C__)
 /// A vector of at most 16 bytes in the lower part of a register.
 template <class T, int N>

@@ -194,7 +194,7 @@ class KernelDescriber : protected KernelInputs {
     spec_.variant =
         contraction.variant | (spec_.device == DeviceKind::gpu ? 0u : contraction.loops);
     spec_.dtype = dtype_of(node.outputs.first);
-    spec_.wide = size_of(spec_.dtype) == 8;
+    spec_.wide = lane_size(spec_.dtype) == 8;
     spec_.op = node.op;
     const Dims& space = types_[cluster.space].dims;
     place_strided(space, 2);

@@ -70,7 +70,7 @@ class ClusterBuilder {
     for (Id i = 0; i < count; ++i) {
       const Type type = graph_.types.items[i];
       const Dims dims = squeezed(type.dims);
-      const int size = is_complex(type.dtype) ? 0 : size_of(type.dtype);  // no lanes of their own
+      const int size = lane_size(type.dtype);
       type_info_.push(TypeInfo{graph_.intern(Type(DType::boolean, dims)), dims.rank,
                                size == 4   ? 1u
                                : size == 8 ? 2u

@@ -314,8 +314,7 @@ class Recomputer {
   constexpr unsigned width_of(const Node& node) const {
     unsigned width = 0;
     const auto add = [&](Id value) {
-      const DType type = graph_.dtype_of(value);
-      const int size = is_complex(type) ? 0 : size_of(type);
+      const int size = lane_size(graph_.dtype_of(value));
       width |= size == 4 ? 1u : size == 8 ? 2u : 0u;
     };
     add(node.outputs.first);

@@ -324,10 +324,7 @@ class StridedViewFinder {
     return true;
   }
   /// Whether offsets of rows of the value are int64, in kernels of elements of 8 bytes.
-  constexpr bool is_wide(Id value) const {
-    const DType type = graph_.dtype_of(value);
-    return !is_complex(type) && size_of(type) == 8;
-  }
+  constexpr bool is_wide(Id value) const { return lane_size(graph_.dtype_of(value)) == 8; }
   constexpr bool can_read(const Cluster& c, unsigned axes, const StridedView& strided_view) const {
     if (c.kind != ClusterKind::loop || !(c.device == graph_.node_of(strided_view.value).device)) {
       return false;

@@ -528,37 +528,47 @@ void check(const Case& c, DType type) {
   compare("interpreter", y, expected, f.x, half ? std::max(16.0, c.units) : c.units);
 }
 
-/// Functions of complex numbers, which registers do not hold: loops, whose results must be those of
-/// the interpreter all the same.
-constexpr AnyExpr (*complex_cases[])(const AnyExpr* z) = {
-    [](const AnyExpr* z) -> AnyExpr { return -z[0]; },
-    [](const AnyExpr* z) -> AnyExpr { return tf::square(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::sqrt(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::rsqrt(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::reciprocal(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::exp(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::log(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::sin(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::cos(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::tanh(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::sigmoid(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::real(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::imag(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::angle(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::complex_abs(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::conj(z[0]); },
-    [](const AnyExpr* z) -> AnyExpr { return tf::complex(tf::real(z[0]), tf::imag(z[0])); },
-    [](const AnyExpr* z) -> AnyExpr { return z[0] + z[1]; },
-    [](const AnyExpr* z) -> AnyExpr { return z[0] - z[1]; },
-    [](const AnyExpr* z) -> AnyExpr { return z[0] * z[1]; },
-    [](const AnyExpr* z) -> AnyExpr { return z[0] / z[1]; },
-    [](const AnyExpr* z) -> AnyExpr { return tf::equal(z[0], z[1]); },
+/// Functions of complex numbers, whose results must be those of the interpreter but for some units
+/// in the last place.
+struct ComplexCase {
+  AnyExpr (*call)(const AnyExpr* z);
+  double units = 0;
+};
+constexpr ComplexCase complex_cases[] = {
+    {[](const AnyExpr* z) -> AnyExpr { return -z[0]; }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::square(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::sqrt(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::rsqrt(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::reciprocal(z[0]); }, 1},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::exp(z[0]); }, 4},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::log(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::sin(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::cos(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::tanh(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::sigmoid(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::real(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::imag(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::angle(z[0]); }, 3},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::complex_abs(z[0]); }, 2},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::conj(z[0]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::complex(tf::real(z[0]), tf::imag(z[0])); }},
+    {[](const AnyExpr* z) -> AnyExpr { return z[0] + z[1]; }},
+    {[](const AnyExpr* z) -> AnyExpr { return z[0] - z[1]; }},
+    {[](const AnyExpr* z) -> AnyExpr { return z[0] * z[1]; }},
+    {[](const AnyExpr* z) -> AnyExpr { return z[0] / z[1]; }, 1},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::equal(z[0], z[1]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::not_equal(z[0], z[1]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return where(tf::equal(z[0], z[1]), z[0], z[1]); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::cast_to(z[0], DType::boolean); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::cast_to(z[0], DType::float32); }},
+    {[](const AnyExpr* z) -> AnyExpr { return tf::cast_to(tf::real(z[0]), z[0].dtype()); }},
 };
 
 /// Real or imaginary parts.
 tf::HostTensor part_of(const tf::HostTensor& z, bool imaginary) {
-  if (z.dtype != DType::complex64) return z;
-  tf::HostTensor x = tf::host_tensor(DType::float32, z.dims);
+  if (!tf::is_complex(z.dtype)) return z;
+  const DType type = z.dtype == DType::complex64 ? DType::float32 : DType::float64;
+  tf::HostTensor x = tf::host_tensor(type, z.dims);
   for (std::int64_t i = 0; i < z.size(); ++i) x.set(i, imaginary ? z[i].imaginary : z[i].real);
   return x;
 }
@@ -566,13 +576,20 @@ tf::HostTensor part_of(const tf::HostTensor& z, bool imaginary) {
 /// Once, for all test cases.
 void fill_table() {
   if (!table().empty()) return;
-  add_all<false, float, tf::bfloat16, tf::float16, bool>(bodies::All{});
-  add_all<true, double, float, bool, std::complex<float>>(bodies::All{});
+  using C = std::complex<float>;
+  using D = std::complex<double>;
+  add_all<false, float, tf::bfloat16, tf::float16, bool, C>(bodies::All{});
+  add_all<true, double, float, bool, C, D>(bodies::All{});
   add_casts<false, float, tf::bfloat16, tf::float16, bool>();
   add_casts<false, tf::bfloat16, float, bool>();
   add_casts<false, tf::float16, float, bool>();
   add_casts<true, double, bool>();
-  add_casts<true, float, bool>();
+  add_casts<true, float, bool, C, D>();
+  add_casts<true, double, D>();
+  add_casts<false, float, C>();
+  add_casts<false, C, float, bool>();
+  add_casts<true, C, float, bool, D>();
+  add_casts<true, D, float, bool, C>();
 }
 
 }  // namespace
@@ -588,26 +605,33 @@ TEST_CASE("elementwise operations at zeros, infinities, NaN and denormal numbers
 
 TEST_CASE("elementwise operations on complex numbers of zeros, infinities and NaN") {
   fill_table();
-  const std::vector<tf::HostTensor> parts = combinations(DType::float32, 4, true);
-  tf::Graph g;
-  tf::HostTensors feeds;
-  std::vector<AnyExpr> z;
-  for (std::size_t k = 0; k < 2; ++k) {
-    tf::HostTensor x = tf::host_tensor(DType::complex64, parts[0].dims);
-    for (std::int64_t i = 0; i < x.size(); ++i) {
-      x[i] = {parts[2 * k].value(i), 0, parts[2 * k + 1].value(i)};
+  for (const DType type : {DType::complex64, DType::complex128}) {
+    const DType part = type == DType::complex64 ? DType::float32 : DType::float64;
+    const std::vector<tf::HostTensor> parts = combinations(part, 4, true);
+    tf::Graph g;
+    tf::HostTensors feeds;
+    std::vector<AnyExpr> z;
+    for (std::size_t k = 0; k < 2; ++k) {
+      tf::HostTensor x = tf::host_tensor(type, parts[0].dims);
+      for (std::int64_t i = 0; i < x.size(); ++i) {
+        x[i] = {parts[2 * k].value(i), 0, parts[2 * k + 1].value(i)};
+      }
+      z.push_back(input(g, static_cast<int>(k), x));
+      feeds.emplace(name(k), x);
     }
-    z.push_back(input(g, static_cast<int>(k), x));
-    feeds.emplace(name(k), x);
-  }
-  int number = 0;
-  for (const auto& call : complex_cases) {
-    CAPTURE(number++);
-    const tf::Id y = call(z.data()).id;
-    const tf::HostTensor expected = tf::Interpreter(g).run_values({y}, feeds)[0];
-    const tf::HostTensor got = LaneInterpreter(g, true).run_values({y}, feeds)[0];
-    for (const bool imaginary : {false, true}) {
-      compare("registers", part_of(got, imaginary), part_of(expected, imaginary), parts, 0);
+    int number = 0;
+    for (const ComplexCase& c : complex_cases) {
+      CAPTURE(number++);
+      const tf::Id y = c.call(z.data()).id;
+      const tf::HostTensor expected = tf::Interpreter(g).run_values({y}, feeds)[0];
+      for (const bool wide : {false, true}) {
+        if (!wide && type == DType::complex128) continue;
+        const tf::HostTensor got = LaneInterpreter(g, wide).run_values({y}, feeds)[0];
+        for (const bool imaginary : {false, true}) {
+          compare(wide ? "wide registers" : "registers", part_of(got, imaginary),
+                  part_of(expected, imaginary), parts, c.units);
+        }
+      }
     }
   }
 }

@@ -10,12 +10,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <typeflow/cpu/apply.hpp>
@@ -292,6 +294,60 @@ TEST_CASE("registers load and store their first elements and nothing behind them
         }
         CHECK(wrong == 0);
       }
+    });
+  });
+}
+
+TEST_CASE_TEMPLATE("registers of complex numbers load, store and convert their parts", T, float,
+                   double) {
+  using C = std::complex<T>;
+  each_width([]<bool Wide>() {
+    constexpr int size = Lanes<Wide>::size;
+    const std::vector<T> parts = samples<T>();
+    const auto bits = [](const C& z) { return std::pair(bits_of(z.real()), bits_of(z.imag())); };
+    std::vector<C> x;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      x.emplace_back(parts[i], parts[(7 * i + 3) % parts.size()]);
+    }
+    int wrong = 0;
+    each_register<Lanes<Wide>>(x, [&](const C* all) {
+      for (int count = 1; count <= size; ++count) {
+        const auto memory = std::make_unique<C[]>(static_cast<std::size_t>(count));
+        std::copy_n(all, count, memory.get());
+        const C mark(-7, 8);
+        C out[size + 1];
+        C copy[size + 1];
+        std::fill_n(out, size + 1, mark);
+        std::fill_n(copy, size + 1, mark);
+        load_part<Wide>(memory.get(), out, count);
+        copy_part<Wide>(memory.get(), copy, count);
+        for (int i = 0; i <= size; ++i) {
+          wrong += bits(out[i]) != bits(i < count ? all[i] : i < size ? C(0) : mark);
+          wrong += bits(copy[i]) != bits(i < count ? all[i] : mark);
+        }
+      }
+      C out[size];
+      apply_register<Wide, tf::ops::Conj, C>(out, all);
+      for (int i = 0; i < size; ++i) wrong += bits(out[i]) != bits(std::conj(all[i]));
+    });
+    CHECK(wrong == 0);
+    each<Wide>(Numbers{}, [&]<class Other>() {
+      INFO(name<Other>(), " in ", size);
+      int differ = 0;
+      each_register<Lanes<Wide>>(x, [&](const C* in) {
+        Other out[size];
+        convert_register<Wide>(in, out);
+        for (int i = 0; i < size; ++i) {
+          const bool any = std::is_same_v<Other, bool> && in[i].imag() != T(0);
+          differ += bits_of(out[i]) != bits_of(any ? Other(1) : converted<Other>(in[i].real()));
+        }
+      });
+      each_register<Lanes<Wide>>(samples<Other>(), [&](const Other* in) {
+        C out[size];
+        convert_register<Wide>(in, out);
+        for (int i = 0; i < size; ++i) differ += bits(out[i]) != bits(C(converted<T>(in[i])));
+      });
+      CHECK(differ == 0);
     });
   });
 }
