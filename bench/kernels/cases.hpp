@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <complex>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -53,7 +54,8 @@ constexpr std::uint64_t bits(std::uint64_t operand, std::uint64_t i) {
 
 // Operands: an element type, a rule for the elements, extents.
 
-/// The sum of three uniform numbers: mean 0, deviation 1, in (-3, 3), never 0.
+/// The sum of three uniform numbers: mean 0, deviation 1, in (-3, 3), never 0. Both parts of
+/// complex numbers are such.
 template <class T, tf::Extent... D>
 struct Normal {
   using element = T;
@@ -63,7 +65,13 @@ struct Normal {
     const std::uint64_t sum = (z & mask) + (z >> 21 & mask) + (z >> 42 & mask);
     return static_cast<float>(2 * static_cast<std::int64_t>(sum) - 6291453) * 0x1p-21f;
   }
-  static T at(std::uint64_t z) { return static_cast<T>(number(z)); }
+  static T at(std::uint64_t z) {
+    if constexpr (tf::is_complex(tf::dtype_of<T>)) {
+      return {number(z), number(z * 0xD6E8FEB86659FD93u)};
+    } else {
+      return static_cast<T>(number(z));
+    }
+  }
 };
 /// In [0.1, 3.1).
 template <class T, tf::Extent... D>
@@ -203,6 +211,7 @@ constexpr const char* type_name() {
   if constexpr (std::is_same_v<T, std::int16_t>) return "int16";
   if constexpr (std::is_same_v<T, std::int32_t>) return "int32";
   if constexpr (std::is_same_v<T, std::int64_t>) return "int64";
+  if constexpr (std::is_same_v<T, std::complex<float>>) return "complex64";
 }
 
 }  // namespace detail

@@ -11,6 +11,7 @@ namespace {
 using namespace bench;
 using Above0 = Positive<float, rows, columns>;
 using Doubles = Positive<double, rows, columns>;
+using Complex = Normal<std::complex<float>, 1024, 1024>;
 
 }  // namespace
 
@@ -52,4 +53,6 @@ int main(int argc, char** argv) {
   c.value<[](auto x) { return exp(x); }, Doubles>("exp_double");
   c.value<[](auto x) { return log(x); }, Doubles>("log_double");
   c.value<[](auto x) { return tanh(x); }, Doubles>("tanh_double");
+  c.value<[](auto z) { return complex_abs(z); }, Complex>("complex_abs");
+  c.value<[](auto a, auto b) { return a * b; }, Complex, Complex>("complex_mul");
 }

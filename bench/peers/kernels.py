@@ -32,7 +32,8 @@ sys.dont_write_bytecode = True
 from peers import operands  # noqa: E402
 
 # Of results by their type. Implementations round 16-bit results of several steps differently.
-TOLERANCES = {"float32": 2e-5, "float64": 1e-10, "bfloat16": 2.0**-6, "float16": 2.0**-9}
+TOLERANCES = {"float32": 2e-5, "float64": 1e-10, "bfloat16": 2.0**-6, "float16": 2.0**-9,
+              "complex64": 2e-5}
 
 
 def fastest(call, seconds, threads):
@@ -69,6 +70,8 @@ def elements_differ(a, b):
     """The largest difference of elements, see above."""
     if a.size != b.size:
         return math.inf
+    if np.iscomplexobj(a):
+        a, b = (np.concatenate([x.real.ravel(), x.imag.ravel()]) for x in (a, b))
     a, b = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     finite = np.isfinite(b)

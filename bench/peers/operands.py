@@ -33,13 +33,19 @@ class Operand:
         return _elements(self, number)
 
 
+def _normal(z):
+    mask = np.uint64((1 << 21) - 1)
+    total = (z & mask) + (z >> np.uint64(21) & mask) + (z >> np.uint64(42) & mask)
+    return (2 * total.astype(np.int64) - 6291453).astype(np.float32) * np.float32(2.0**-21)
+
+
 @functools.lru_cache(maxsize=6)
 def _elements(operand, number):
     z = bits(number, int(np.prod(operand.shape)))
-    if operand.low is None:
-        mask = np.uint64((1 << 21) - 1)
-        total = (z & mask) + (z >> np.uint64(21) & mask) + (z >> np.uint64(42) & mask)
-        x = (2 * total.astype(np.int64) - 6291453).astype(np.float32) * np.float32(2.0**-21)
+    if operand.type.startswith("complex"):
+        x = _normal(z) + 1j * _normal(z * np.uint64(0xD6E8FEB86659FD93))
+    elif operand.low is None:
+        x = _normal(z)
         if operand.positive:
             x = np.abs(x) + np.float32(0.1)
     else:

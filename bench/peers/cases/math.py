@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
 from . import F, Case, jax, jnp, torch
-from ..operands import COLUMNS, MATRIX, ROWS, positive
+from ..operands import COLUMNS, MATRIX, ROWS, normal, positive
 
 ABOVE_0 = positive(ROWS, COLUMNS)
 DOUBLES = positive(ROWS, COLUMNS, type="float64")
+COMPLEX = normal(1024, 1024, type="complex64")
 
 
 def same(name, operand=MATRIX):
@@ -51,4 +52,6 @@ CASES = [
     Case("exp_double", [DOUBLES], "exp", "exp"),
     Case("log_double", [DOUBLES], "log", "log"),
     Case("tanh_double", [DOUBLES], "tanh", "tanh"),
+    Case("complex_abs", [COMPLEX], "abs", "abs"),
+    Case("complex_mul", [COMPLEX, COMPLEX], "mul", "multiply"),
 ]
