@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   c.both<[](auto x, auto labels) { return softmax_cross_entropy(x, labels); }, Rows<10>,
          Between<std::int32_t, 0, 10, height<10>>>("cross_entropy_10");
   c.value<[](auto x) { return tf::cumsum<1>(x); }, Rows<10>>("cumsum_10");
+  c.value<[](auto x) { return tf::cumprod<1>(x); }, Rows<8>>("cumprod_8");
   few_vectors(c);
   c.value<[](auto i) { return tf::one_hot<10>(i); }, Between<std::int32_t, 0, 10, height<10>>>(
       "one_hot_10");

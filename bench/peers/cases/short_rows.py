@@ -63,6 +63,8 @@ CASES = [
          gradient=True, long=True),
     Case("cumsum_10", [ROWS[10]], lambda x, **o: torch.cumsum(x, 1, **o),
          lambda x: jnp.cumsum(x, 1)),
+    Case("cumprod_8", [ROWS[8]], lambda x, **o: torch.cumprod(x, 1, **o),
+         lambda x: jnp.cumprod(x, 1)),
     Case("sum_33", [few_vectors(33)], torch_sum, lambda x: x.sum(1), tolerance=1e-4),
     Case("sum_100", [few_vectors(100)], torch_sum, lambda x: x.sum(1), tolerance=1e-4),
     Case("max_50", [few_vectors(50)], torch_max, lambda x: x.max(1)),

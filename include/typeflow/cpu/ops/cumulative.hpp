@@ -3,8 +3,9 @@
 
 // Kernels of ops/reduce/cumsum.hpp and cumulative.hpp. Every line of elements along the axis is
 // walked in order, so the bits of a result depend only on the elements. Lines run beside one
-// another: in SIMD lanes if they lie side by side, otherwise two at a time, so that one addition
-// need not wait for the other. Threads share the lines.
+// another: in SIMD lanes if they lie side by side, or are transposed to tiles in which they do;
+// otherwise two at a time, so that one addition need not wait for the other. Threads share the
+// lines.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include <utility>
 
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/transpose_blocks.hpp"
+#include "typeflow/cpu/unrolled.hpp"
 #include "typeflow/ops/reduce/cumsum.hpp"
 #include "typeflow/ops/reduce/cumulative.hpp"
 
@@ -92,16 +95,17 @@ class Cumulative {
     } else {
       // Each step waits for the one before, some 1 ns.
       constexpr std::int64_t cost_of_step = 100;
-      parallel(call, (lines_ + together - 1) / together, grain_of_cost(cost_of_step * length_),
+      const bool in_tiles = transposes && inner_ == 1 && length_ <= longest && lines_ >= side;
+      const std::int64_t group = in_tiles ? side : together;
+      parallel(call, (lines_ + group - 1) / group, grain_of_cost(cost_of_step * length_),
                [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t task = begin; task < end; ++task) {
-                   const std::int64_t line = task * together;
-                   if (line + together <= lines_) {
-                     lines<together>(line);
-                   } else {
-                     for (std::int64_t i = line; i < lines_; ++i) lines<1>(i);
-                   }
+                 std::int64_t line = begin * group;
+                 const std::int64_t last = std::min(end * group, lines_);
+                 if constexpr (transposes) {
+                   for (; in_tiles && line + side <= last; line += side) tiles(line, last);
                  }
+                 for (; line + together <= last; line += together) lines<together>(line);
+                 if (line < last) lines<1>(line);
                });
     }
   }
@@ -114,43 +118,84 @@ class Cumulative {
   static constexpr int vectors = 4;
   static constexpr std::int64_t block = vectors * N;  ///< neighbouring lines
   static constexpr int together = 2;                  ///< lines at a time that do not fill vectors
+  static constexpr bool transposes = std::is_arithmetic_v<C>;
+  // A tile. Elements of longer lines may lie apart so that they share a few sets of a cache.
+  static constexpr int side = sizeof(T) > 4 ? 16 : 32;
+  static constexpr std::int64_t width = 32;
+  static constexpr std::int64_t longest = 1024 / sizeof(T);
+
+  /// States of U vectors of lines.
+  template <int U>
+  struct States {
+    V of[U];
+  };
+  template <int U>
+  TYPEFLOW_INLINE States<U> start() const {
+    States<U> s;
+    for (V& v : s.of) v = L::template broadcast<C>(start_);
+    return s;
+  }
 
   /// The lines that begin at `base` + j and the next ones of the block.
   [[gnu::flatten]] void columns(std::int64_t base, std::int64_t j) const {
     const std::int64_t end = std::min(j + block, inner_);
+    base += first_;
     if (j + block <= end) {
-      walk<vectors>(base + j, N);
+      walk(start<vectors>(), in_, out_, base + j, length_, step_, N);
       return;
     }
     for (; j < end; j += N) {
-      walk<1>(base + j, static_cast<int>(std::min<std::int64_t>(N, end - j)));
+      const auto count = static_cast<int>(std::min<std::int64_t>(N, end - j));
+      walk(start<1>(), in_, out_, base + j, length_, step_, count);
     }
   }
-  /// U vectors of lines; the last has `count` lines.
+  /// The next `length` elements of U vectors of lines; the last has `count` lines.
   template <int U>
-  TYPEFLOW_INLINE void walk(std::int64_t at, int count) const {
-    V state[U];
-    for (V& s : state) s = L::template broadcast<C>(start_);
-    at += first_;
-    for (std::int64_t i = 0; i < length_; ++i, at += step_) {
-      [&]<int... u>(std::integer_sequence<int, u...>) TYPEFLOW_INLINE_LAMBDA {
-        (step(state[u], at + u * N, count), ...);
-      }(std::make_integer_sequence<int, U>{});
+  TYPEFLOW_INLINE States<U> walk(States<U> state, const T* const* in, T* out, std::int64_t at,
+                                 std::int64_t length, std::int64_t distance, int count) const {
+    for (std::int64_t i = 0; i < length; ++i, at += distance) {
+      unrolled<U>([&](auto u)
+                      TYPEFLOW_INLINE_LAMBDA { step(state.of[u], in, out, at + u * N, count); });
     }
+    return state;
   }
-  TYPEFLOW_INLINE void step(V& state, std::int64_t at, int count) const {
+  TYPEFLOW_INLINE void step(V& state, const T* const* in, T* out, std::int64_t at,
+                            int count) const {
     V x[Inputs];
     for (int k = 0; k < Inputs; ++k) {
-      x[k] = count == N ? L::load(in_[k] + at) : L::load(in_[k] + at, count);
+      x[k] = count == N ? L::load(in[k] + at) : L::load(in[k] + at, count);
     }
     const V next = Next::template next<L, C>(state, x);
-    const V y = L::template rounded<T>(exclusive_ ? state : next);
+    V y = next;
+    if (exclusive_) y = state;
+    y = L::template rounded<T>(y);
     if (count == N) {
-      L::template store<T>(out_ + at, y);
+      L::template store<T>(out + at, y);
     } else {
-      L::template store<T>(out_ + at, y, count);
+      L::template store<T>(out + at, y, count);
     }
     state = next;
+  }
+
+  /// `side` lines of neighbouring elements, a tile at a time. Those before line `last` may be read.
+  [[gnu::flatten]] void tiles(std::int64_t line, std::int64_t last) const {
+    alignas(64) T memory[Inputs][width * side];
+    const T* in[Inputs];
+    for (int k = 0; k < Inputs; ++k) in[k] = memory[k];
+    auto state = start<side / N>();
+    for (std::int64_t done = 0; done < length_; done += width) {
+      const std::int64_t count = std::min(width, length_ - done);
+      const bool reverse = step_ < 0;
+      const std::int64_t at = line * length_ + (reverse ? length_ - done - count : done);
+      for (int k = 0; k < Inputs; ++k) {
+        TransposeBlocks<T>::run({in_[k] + at, length_}, side, count, {memory[k], side},
+                                last * length_ - at, false);
+      }
+      const std::int64_t first = reverse ? (count - 1) * side : 0;
+      state = walk(state, in, memory[0], first, count, step_ * side, N);
+      TransposeBlocks<T>::run({memory[0], side}, count, side, {out_ + at, length_}, count * side,
+                              false);
+    }
   }
 
   /// U lines from number `line` on.

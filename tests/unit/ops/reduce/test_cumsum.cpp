@@ -7,6 +7,7 @@
 
 #include "support/check_gradients.hpp"
 #include "support/check_values.hpp"
+#include "support/typed_lists.hpp"
 
 namespace {
 
@@ -83,6 +84,35 @@ constexpr void batches(tf::Graph& g) {
   tf::cumsum<0>(tf::reshape<15, tf::batch>(x)).named("outer");
   auto [dx, dp] = gradients(ys(sum(square(tf::cumsum<1>(x))), sum(tf::cumprod<2>(x))), x, x);
   dx.named("dx");
+  dp.named("dp");
+}
+
+template <class T, class S>
+constexpr void rows(tf::Graph& g) {
+  auto x = test::input<T, S>(g, "x");
+  tf::cumsum<1>(x).named("sum_0");
+  tf::cumsum<1>(x, all_options[2]).named("sum_2");
+  tf::cumprod<1>(x, all_options[1]).named("prod_1");
+  tf::cumprod<1>(x, all_options[3]).named("prod_3");
+}
+
+/// The kernels' elements are equal to those of loops, which add and multiply in the same order.
+template <class T, class S, class Computed = T>
+void check_rows() {
+  INFO(tf::name_of(tf::dtype_of<T>));
+  INFO(S::dims.extent[1]);
+  test::Random random(7);
+  const bool floating = tf::is_floating(tf::dtype_of<T>);
+  const tf::HostTensor x = test::random_tensor(random, tf::dtype_of<T>, S::dims,
+                                               floating ? -1.5 : 0, floating ? 1.5 : 9);
+  test::Outcome expected;
+  expected["sum_0"] = scanned<T, Computed>(x, 1, all_options[0], 0, plus);
+  expected["sum_2"] = scanned<T, Computed>(x, 1, all_options[2], 0, plus);
+  expected["prod_1"] = scanned<T, Computed>(x, 1, all_options[1], 1, times);
+  expected["prod_3"] = scanned<T, Computed>(x, 1, all_options[3], 1, times);
+  test::Kernels<rows<T, S>> kernels;
+  const test::Outcome got = kernels.run({{"x", x}});
+  for (const auto& [name, value] : expected) test::check_ulps(name, got.at(name), value, 0);
 }
 
 using D1 = Shape<7>;
@@ -103,6 +133,20 @@ TEST_CASE("cumsum: values") {
   check_scans<std::int64_t, Shape<3, 9>>();
   check_scans<tf::bfloat16, Shape<5, 33>, float>(0x1p-8);
   check_scans<tf::float16, Shape<5, 33>, float>(0x1p-10);
+}
+
+TEST_CASE("cumsum of many rows, which are walked in tiles") {
+  check_rows<float, Shape<70, 1>>();
+  check_rows<float, Shape<99, 3>>();
+  check_rows<float, Shape<33, 10>>();
+  check_rows<float, Shape<32, 67>>();
+  check_rows<double, Shape<37, 3>>();
+  check_rows<double, Shape<16, 34>>();
+  check_rows<std::int32_t, Shape<65, 7>, std::uint32_t>();
+  check_rows<std::int64_t, Shape<17, 35>, std::uint64_t>();
+  check_rows<std::int8_t, Shape<64, 19>, std::uint8_t>();
+  check_rows<tf::bfloat16, Shape<33, 9>, float>();
+  check_rows<tf::float16, Shape<96, 33>, float>();
 }
 
 TEST_CASE("cumsum of what is no number, and of complex numbers") {
