@@ -116,10 +116,19 @@ struct kernel_of<ops::ResizeAxis> {
     auto* const y = static_cast<T*>(out->data);
     const ResizeBands matrix(op, n, m, call.workspace);
     if (op.method == Interpolation::nearest && op.transposed == 0) {
-      each_row(call, out->extents[0], m, inner, [&](std::int64_t outer, std::int64_t j) {
-        const T* const row = x + (outer * n + matrix.bands[j].first) * inner;
-        std::copy_n(row, inner, y + (outer * m + j) * inner);
-      });
+      const std::int64_t bytes = inner * static_cast<std::int64_t>(sizeof(T));
+      const auto copy = [&](auto part) {
+        each_row(call, out->extents[0], m, inner, [&](std::int64_t outer, std::int64_t j) {
+          const T* const row = x + (outer * n + matrix.bands[j].first) * inner;
+          copy_parts(reinterpret_cast<const std::byte*>(row), bytes, part,
+                     reinterpret_cast<std::byte*>(y + (outer * m + j) * inner));
+        });
+      };
+      // A row of few parts, the last of which overlaps the one before: less than memcpy's call.
+      if (bytes < 4 || bytes > 512) return copy(bytes);
+      if (bytes < 16) return copy(std::integral_constant<std::int64_t, 4>{});
+      if (bytes < 64) return copy(std::integral_constant<std::int64_t, 16>{});
+      copy(std::integral_constant<std::int64_t, 64>{});
     } else if constexpr (std::is_floating_point_v<T>) {
       each_row(call, out->extents[0], m, inner, [&](std::int64_t outer, std::int64_t j) {
         const ResizeBands::Band& band = matrix.bands[j];
@@ -146,6 +155,16 @@ struct kernel_of<ops::ResizeAxis> {
         }
       }
     });
+  }
+
+  template <class Part>
+  TYPEFLOW_INLINE static void copy_parts(const std::byte* from, std::int64_t bytes, Part part,
+                                         std::byte* to) {
+    for (std::int64_t i = 0; i + part < bytes; i += part) {
+      std::memcpy(to + i, from + i, static_cast<std::size_t>(part));
+    }
+    const std::int64_t last = bytes - part;
+    std::memcpy(to + last, from + last, static_cast<std::size_t>(part));
   }
 
   /// The weighted sum of `count` neighbouring rows of `inner` elements.

@@ -196,6 +196,27 @@ constexpr void bytes(tf::Graph& g) {
   tf::resize<4, 3>(half).named("half");
 }
 
+/// Rows of channels of several lengths in bytes, and of one byte.
+constexpr tf::ResizeOptions nearest_one{Interpolation::nearest};
+template <tf::Extent... Channels>
+constexpr void channels(tf::Graph& g) {
+  const auto one = [&]<tf::Extent C>(std::integral_constant<tf::Extent, C>) {
+    auto x = tf::placeholder<std::uint8_t, 2, 3, 2, C>(g, {"x", static_cast<int>(C)});
+    resize<4, 5, nearest_one>(x).named({"y", static_cast<int>(C)});
+  };
+  (one(std::integral_constant<tf::Extent, Channels>{}), ...);
+}
+template <tf::Extent... Channels>
+void check_channels() {
+  const tf::HostTensors feeds = test::random_feeds<channels<Channels...>>();
+  test::Outcome expected;
+  for (const tf::Extent c : {Channels...}) {
+    const std::string number = "_" + std::to_string(c);
+    expected["y" + number] = resized(feeds.at("x" + number), 4, 5, nearest_one);
+  }
+  test::check_values<channels<Channels...>>(feeds, expected);
+}
+
 constexpr void any_size(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::symbol<"height">, tf::symbol<"width">, 3>(g, "x");
   tf::resize<2, 2>(x).named("small");
@@ -235,6 +256,10 @@ TEST_CASE("resize: values") {
     CHECK(y(1, 0, 1) == 16);
     CHECK(y(1, 1, 0) == 19);
   }
+}
+
+TEST_CASE("resize: nearest pixels of any number of channels") {
+  check_channels<1, 3, 4, 5, 15, 16, 17, 63, 64, 100, 129, 512, 513>();
 }
 
 TEST_CASE("resize: gradient") {
