@@ -146,6 +146,22 @@ void copy_every(const T* in, std::int64_t count, T* __restrict to) {
     std::memcpy(to + i, &x, sizeof x);
   }
 }
+/// The other way: to[i * Step] := in[i], and `gap` to the elements between two of them and behind
+/// the last.
+template <int Step, class T>
+void spread(const T* in, std::int64_t count, const T& gap, T* __restrict to) {
+  using B = BitsOf<T>;
+  B between;
+  std::memcpy(&between, &gap, sizeof between);
+  for (std::int64_t i = 0; i < count; ++i) {
+    B x;
+    std::memcpy(&x, in + i, sizeof x);
+    std::memcpy(to + i * Step, &x, sizeof x);
+    [&]<int... k>(std::integer_sequence<int, k...>) TYPEFLOW_INLINE_LAMBDA {
+      (std::memcpy(to + i * Step + k + 1, &between, sizeof between), ...);
+    }(std::make_integer_sequence<int, Step - 1>{});
+  }
+}
 
 /// to[c][r] := from[r][c], one by one.
 template <class T>

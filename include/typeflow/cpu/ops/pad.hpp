@@ -151,13 +151,26 @@ struct kernel_of<ops::Pad> {
       }
       return;
     }
-    std::fill(row + first, row + last, value);
     const std::int64_t skipped = std::max<std::int64_t>(0, first - axis.begin);
-    for (std::int64_t i = (skipped + axis.step - 1) / axis.step; i < axis.window; ++i) {
-      const std::int64_t at = axis.begin + i * axis.step;
-      if (at >= last) break;
-      row[at] = in[i];
+    const std::int64_t from = (skipped + axis.step - 1) / axis.step;
+    const std::int64_t end = (last - axis.begin + axis.step - 1) / axis.step;
+    const std::int64_t count = std::min(axis.window, end) - from - 1;  // with gaps behind them
+    if (count < 0) return std::fill(row + first, row + last, value), void();
+    T* const to = row + axis.begin + from * axis.step;
+    std::fill(row + first, to, value);
+    spread(axis.step, in + from, count, value, to);
+    to[count * axis.step] = in[from + count];
+    std::fill(to + count * axis.step + 1, row + last, value);
+  }
+  template <class T>
+  static void spread(std::int64_t step, const T* in, std::int64_t count, T value, T* to) {
+    if constexpr (sizeof(T) <= 8) {
+      if (step == 2) return cpu_kernels::spread<2>(in, count, value, to);
+      if (step == 3) return cpu_kernels::spread<3>(in, count, value, to);
+      if (step == 4) return cpu_kernels::spread<4>(in, count, value, to);
     }
+    std::fill(to, to + count * step, value);
+    for (std::int64_t i = 0; i < count; ++i) to[i * step] = in[i];
   }
 };
 

@@ -105,7 +105,48 @@ constexpr void steps(tf::Graph& g) {
       .named("dy");
 }
 
+/// Rows of elements of several sizes, whose first and last elements are chosen or not.
+template <int Step>
+inline constexpr tf::AxisSlice slices[] = {tf::every(Step), tf::range(1, 36, Step),
+                                           tf::range(3, 37, Step), tf::range(8, 9, Step)};
+template <class T, int Step>
+constexpr void rows_with_steps(tf::Graph& g) {
+  auto x = tf::placeholder<T, 3, 37>(g, "x");
+  const auto one = [&]<int I>(std::integral_constant<int, I>) {
+    tf::gradients(sum(square(tf::slice<tf::whole, slices<Step>[I]>(x))), x).named({"dx", I});
+  };
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    (one(std::integral_constant<int, I>{}), ...);
+  }(std::make_integer_sequence<int, 4>{});
+}
+
+template <class T, int Step>
+void check_rows_with_steps() {
+  INFO(Step);
+  const tf::HostTensors feeds = test::random_feeds<rows_with_steps<T, Step>>();
+  constexpr std::int64_t bounds[][2] = {{0, 37}, {1, 36}, {3, 37}, {8, 9}};
+  test::Outcome expected;
+  for (int k = 0; k < 4; ++k) {
+    tf::HostTensor dx = feeds.at("x");
+    for (std::int64_t i = 0; i < dx.size(); ++i) {
+      const std::int64_t at = i % 37 - bounds[k][0];
+      const bool chosen = at >= 0 && i % 37 < bounds[k][1] && at % Step == 0;
+      dx.set(i, chosen ? 2 * dx.value(i) : 0);
+    }
+    expected["dx_" + std::to_string(k)] = dx;
+  }
+  test::check_values<rows_with_steps<T, Step>>(feeds, expected);
+}
+
 }  // namespace
+
+TEST_CASE("pad: rows with steps") {
+  check_rows_with_steps<float, 2>();
+  check_rows_with_steps<float, 4>();
+  check_rows_with_steps<float, 5>();
+  check_rows_with_steps<double, 2>();
+  check_rows_with_steps<tf::bfloat16, 3>();
+}
 
 TEST_CASE("pad: values") {
   check_elements();
@@ -146,6 +187,7 @@ TEST_CASE("pad: values with steps") {
     dy.set(i, i / 20 % 2 == 1 && i % 4 % 3 == 0 ? 2 * dy.value(i) : 0);
   }
   test::check_values<steps>(feeds, {{"dx", dx}, {"dy", dy}});
+  test::check_threads<steps>(1);
 }
 
 TEST_CASE("pad: values of windows drawn by chance") {
