@@ -71,6 +71,12 @@ struct FlatRows : RowOperands<Outer, L, M> {
     std::int64_t vector = 0;  ///< of the N rows in registers
     std::int64_t length;
     ElementContext at;
+    /// The rows that an operand's tile has, if they all have this index along the outer axes but
+    /// the last; otherwise -1.
+    struct Kept {
+      std::int64_t index = -1;
+      std::int64_t rows = 0;
+    } kept[M::inputs + 1];
 
     explicit Place(std::int64_t length_) : rows(length_), length(length_) {}
   };
@@ -93,6 +99,10 @@ struct FlatRows : RowOperands<Outer, L, M> {
       }
     }
   }
+  /// Whether an operand is the same along the last outer axis.
+  template <int I>
+  static constexpr bool is_kept = Outer > 1 && M::template Input<I>::spec.offsets == 0 &&
+                                  (M::template Input<I>::axes >> (Outer - 1) & 1u) == 0;
   /// Operands of a block of rows.
   template <int I>
   TYPEFLOW_INLINE static void enter(const KernelCall& call, const Layout* in, std::int64_t length,
@@ -109,6 +119,12 @@ struct FlatRows : RowOperands<Outer, L, M> {
       for (std::int64_t k = 0; k < count; ++k) repeat(from[k], length, tile + k * length);
     } else if constexpr (Rows::template needs_coordinates<I>) {
       T* const tile = get<I>(tiles).v;
+      if constexpr (is_kept<I>) {
+        const std::int64_t index = row / call.extents[Outer - 1];
+        const bool is_one = index == (row + count - 1) / call.extents[Outer - 1];
+        if (is_one && p.kept[I].index == index && p.kept[I].rows >= count) return;
+        p.kept[I] = {is_one ? index : -1, count};
+      }
       std::int64_t coordinate[Outer];
       Rows::first_coordinates(call, row, coordinate);
       for (std::int64_t k = 0; k < count; ++k) {
