@@ -4,6 +4,7 @@
 
 #include "cases.hpp"
 
+#include <typeflow/images.hpp>
 #include <typeflow/indexing.hpp>
 #include <typeflow/operations.hpp>
 
@@ -17,6 +18,7 @@ using Channels = Normal<float, 16, 56, 56, 64>;
 using Bytes = Between<std::uint8_t, 0, 256, 4096, 4096>;
 using Table = Normal<float, 32'768, 128>;
 using Places = Between<std::int32_t, 0, columns, rows, columns>;
+constexpr auto nearest = tf::ResizeOptions{.method = tf::Interpolation::nearest};
 constexpr auto along = tf::GatherOptions{.batch_dims = 1};
 
 }  // namespace
@@ -70,7 +72,9 @@ int main(int argc, char** argv) {
   c.value<[](auto x) { return tf::pad<0, 0, 0, 1>(x); }, Normal<float, 1'000'000, 3>>("pad_rgba");
   c.both<[](auto x) { return tf::slice<tf::range(1, rows - 1), tf::range(8, columns - 24)>(x); },
          Matrix>("slice");
-  c.value<[](auto x) { return tf::slice<tf::whole, tf::every(2)>(x); }, Matrix>("slice_every_2");
+  c.both<[](auto x) { return tf::slice<tf::whole, tf::every(2)>(x); }, Matrix>("slice_every_2");
+  c.value<[](auto x) { return tf::resize<112, 112, nearest>(x); }, Normal<float, 8, 56, 56, 16>>(
+      "resize_nearest");
   c.value<[](auto x) { return tf::tile<4, 1>(x); }, Normal<float, 1024, 1024>>("tile_rows");
   c.value<[](auto x) { return tf::tile<1, 4>(x); }, Normal<float, 1024, 1024>>("tile_columns");
   c.value<[](auto x) { return tf::tile<1, 8>(x); }, Normal<float, 65'536, 16>>("tile_short");

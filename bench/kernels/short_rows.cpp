@@ -60,6 +60,8 @@ int main(int argc, char** argv) {
   folds<10>(c);
   c.both<[](auto x) { return layer_norm(x); }, Rows<10>>("layer_norm_10");
   c.value<[](auto x, auto scale) { return x * scale; }, Rows<3>, Normal<float, 3>>("scale_3");
+  c.value<[](auto x, auto scale) { return x * scale; }, Normal<float, 256, 4096, 3>,
+          Normal<float, 256, 1, 3>>("scale_images_3");
   c.gradient<[](auto scale, auto x) { return x * scale; }, Normal<float, 3>, Rows<3>>("scale_3");
   c.value<[](auto x, auto bias) { return x + bias; }, Rows<10>, Normal<float, 10>>("bias_10");
   c.value<[](auto x) { return tf::sum<0>(x); }, Rows<3>>("column_sums_3");

@@ -50,6 +50,7 @@ CASES = [
     Case("scale_3", [ROWS[3], normal(3)], "mul", "multiply"),
     Case("scale_3", [normal(3), ROWS[3]], lambda s, x: x * s, "multiply", value=False,
          gradient=True, tolerance=1e-3),
+    Case("scale_images_3", [normal(256, 4096, 3), normal(256, 1, 3)], "mul", "multiply"),
     Case("bias_10", [ROWS[10], normal(10)], "add", "add"),
     Case("column_sums_3", [ROWS[3]], lambda x, **o: torch.sum(x, 0, **o), lambda x: x.sum(0),
          tolerance=1e-3),
