@@ -24,6 +24,7 @@ inline constexpr Product products[] = {
     {"4096x1x4096", 4096, 1, 4096},        {"512x512x512", 512, 512, 512},
     {"1024x1024x1024", 1024, 1024, 1024},  {"2048x2048x2048", 2048, 2048, 2048},
     {"64x(128x64x128)", 128, 64, 128, 64}, {"4096x(8x8x8)", 8, 8, 8, 4096},
+    {"20000x(3x3x3)", 3, 3, 3, 20000},  // rotations
 };
 /// relu(x w + b), one kernel. The last is so shallow that the result's memory counts.
 inline constexpr Product layers[] = {

@@ -14,6 +14,22 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
+#if defined(__AVX2__) && defined(__FMA__)
+inline constexpr bool has_fours = true;
+TYPEFLOW_INLINE __m128 load_four(const float* from) { return _mm_loadu_ps(from); }
+TYPEFLOW_INLINE __m256d load_four(const double* from) { return _mm256_loadu_pd(from); }
+TYPEFLOW_INLINE void store_four(float* to, __m128 x) { _mm_storeu_ps(to, x); }
+TYPEFLOW_INLINE void store_four(double* to, __m256d x) { _mm256_storeu_pd(to, x); }
+TYPEFLOW_INLINE __m128 add_product(float a, __m128 b, __m128 c) {
+  return _mm_fmadd_ps(_mm_set1_ps(a), b, c);
+}
+TYPEFLOW_INLINE __m256d add_product(double a, __m256d b, __m256d c) {
+  return _mm256_fmadd_pd(_mm256_set1_pd(a), b, c);
+}
+#else
+inline constexpr bool has_fours = false;
+#endif
+
 template <class T, class A, class Kernel = ProductKernel<T>>
 class SmallProducts {
   using S = TileShape<T, A>;
@@ -37,8 +53,13 @@ class SmallProducts {
   static void run(const KernelCall& call, const Kernel& kernel) {
     const SmallProducts products(call, kernel);
     const std::int64_t work = 2 * products.rows * S::lanes * (products.depth + 1);
-    parallel(call, kernel.count, grain_of_cost(work),
-             [&](std::int64_t begin, std::int64_t end) { products.multiply(begin, end); });
+    parallel(call, kernel.count, grain_of_cost(work), [&](std::int64_t begin, std::int64_t end) {
+      if constexpr (has_fours) {
+        if (products.are_squares(3)) return products.template squares<3>(begin, end);
+        if (products.are_squares(4)) return products.template squares<4>(begin, end);
+      }
+      products.multiply(begin, end);
+    });
   }
 
  private:
@@ -48,6 +69,49 @@ class SmallProducts {
         rows(c.extents[Extents::rows]),
         columns(c.extents[Extents::columns]),
         depth(c.extents[Extents::depth]) {}
+
+  /// Whether a's matrices are squares of this size, and those of b and the result lie one row after
+  /// the other, of at most four columns.
+  bool are_squares(std::int64_t size) const {
+    return rows == size && depth == size && columns > 0 && columns <= 4 && kernel.is_result &&
+           !kernel.transposed_a && kernel.pitch_a == size && !kernel.transposed_b &&
+           kernel.pitch_b == columns;
+  }
+  /// Reads and writes rows of four elements. Those behind a row are of the next one, or of the next
+  /// matrix, which is written later. Matrices that have none behind them are copied.
+  template <int Size>
+  [[gnu::noinline, gnu::flatten]] void squares(std::int64_t begin, std::int64_t end) const {
+    using Four = decltype(load_four(static_cast<const T*>(nullptr)));
+    const std::int64_t width = columns;
+    const std::int64_t size = Size * width;
+    const T* const all_a = call.operand<const T>(0);
+    const T* const all_b = call.operand<const T>(1);
+    T* to = call.operand<T>(2) + begin * size;
+    T copy[4 * Size + 4];
+    T last[4 * Size + 4];
+    std::int64_t next = kernel.start_of_b(call.extents, begin);
+    for (std::int64_t matrix = begin; matrix < end; ++matrix, to += size) {
+      const bool is_last = matrix + 1 == end;
+      const T* const a = all_a + kernel.start_of_a(call.extents, matrix);
+      const std::int64_t at = next;
+      const T* b = all_b + at;
+      if (!is_last) next = kernel.start_of_b(call.extents, matrix + 1);
+      if (next < at + size) {
+        std::copy_n(b, size, copy);
+        b = copy;
+      }
+      Four sum[Size] = {};
+      unrolled<Size>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
+        const Four right = load_four(b + k * width);
+        unrolled<Size>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+          sum[i] = add_product(a[i * Size + k], right, sum[i]);
+        });
+      });
+      T* const out = is_last ? last : to;
+      unrolled<Size>([&](auto i) TYPEFLOW_INLINE_LAMBDA { store_four(out + i * width, sum[i]); });
+      if (is_last) std::copy_n(last, size, to);
+    }
+  }
 
   [[gnu::flatten]] void multiply(std::int64_t begin, std::int64_t end) const {
     alignas(64) T panel[most_depth * S::lanes];

@@ -98,7 +98,10 @@ void check() {
 
 TEST_CASE("small products of float are chains of multiplications and additions") {
   check<float, 300, 8, 8, 8>();
-  check<float, 300, 3, 3, 3>();
+  check<float, 1000, 3, 3, 3>();
+  check<float, 301, 3, 2, 3>();
+  check<float, 777, 4, 4, 4>();
+  check<float, 300, 4, 1, 4>();
   check<float, 7, 13, 16, 9>();
   check<float, 5, 4, 5, 70>();  // too deep for a transposed b
 }
@@ -106,6 +109,8 @@ TEST_CASE("small products of float are chains of multiplications and additions")
 TEST_CASE("small products of double are chains of multiplications and additions") {
   check<double, 300, 8, 8, 8>();
   check<double, 9, 17, 3, 5>();
+  check<double, 500, 3, 3, 3>();
+  check<double, 2, 4, 3, 4>();
 }
 
 // (B,2,3)^T x (2,5), where all matrices have the same b
@@ -134,4 +139,43 @@ TEST_CASE("small products may share an operand") {
     CHECK(equal(y, expected));
   }
 }
+
+// (5,7,4,4) x (5,1,4,3) and (1,7,4,3): the matrices of b or c repeat.
+constexpr void squares(tf::Graph& g) {
+  auto a = tf::placeholder<float, 5, 7, 4, 4>(g, "a");
+  auto b = tf::placeholder<float, 5, 1, 4, 3>(g, "b");
+  auto c = tf::placeholder<float, 1, 7, 4, 3>(g, "c");
+  matmul(a, b).named("y");
+  matmul(a, c).named("z");
+}
+TEST_CASE("small products of squares may share an operand") {
+  std::vector<float> a(5 * 7 * 16);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 11);
+  std::vector<float> b(5 * 12);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 13);
+  std::vector<float> c(7 * 12);
+  for (std::size_t i = 0; i < c.size(); ++i) c[i] = static_cast<float>(i % 5);
+  std::vector<float> y;
+  std::vector<float> z;
+  for (std::size_t n = 0; n < 35; ++n) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      for (std::size_t j = 0; j < 3; ++j) {
+        y.push_back(0);
+        z.push_back(0);
+        for (std::size_t k = 0; k < 4; ++k) {
+          const float left = a[(n * 4 + i) * 4 + k];
+          y.back() += left * b[(n / 7 * 4 + k) * 3 + j];
+          z.back() += left * c[(n % 7 * 4 + k) * 3 + j];
+        }
+      }
+    }
+  }
+  tf::Variables variables;
+  tf::Session<squares> session(variables);
+  const auto [got_y, got_z] =
+      session.run<"y", "z">(tf::feed<"a">(a), tf::feed<"b">(b), tf::feed<"c">(c));
+  CHECK(equal(got_y, y));
+  CHECK(equal(got_z, z));
+}
+
 }  // namespace
