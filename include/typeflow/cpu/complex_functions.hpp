@@ -3,14 +3,13 @@
 
 // Operations on complex numbers whose real and imaginary parts are batches (lanes.hpp).
 //
-// Products and quotients have the bits of std::complex. Batches compute them where no sum or
-// product on the way may be infinite or subnormal. The C++ library computes other elements, one by
-// one. Largest errors seen, in units in the last place (tests/unit/cpu/test_complex_functions.cpp):
-// complex_abs 1.2, exp 2.9 of each part.
+// Products, and quotients of doubles, have the bits of std::complex; quotients of floats are
+// rounded from doubles. Batches compute them where no sum or product on the way may be infinite or
+// subnormal. The C++ library computes other elements, one by one. Largest errors seen, in units in
+// the last place (tests/unit/cpu/test_complex_functions.cpp): complex_abs 1.2, exp 2.9 of each
+// part.
 
-#include <cmath>
 #include <complex>
-#include <cstring>
 #include <limits>
 #include <tuple>
 #include <type_traits>
