@@ -169,7 +169,7 @@ constexpr bool composites_expand(tf::Graph& g) {
 }
 static_assert(holds<composites_expand>());
 
-// A mean's 1/N over batch is no number while the model is compiled: a power of batch.
+// A mean's N over batch is no number while the model is compiled: a power of batch.
 constexpr bool a_mean_over_batch_keeps_its_power(tf::Graph& g) {
   auto x = tf::placeholder<float, 4 * tf::batch, 5>(g, "x");
   auto y = mean(x);
@@ -179,7 +179,7 @@ constexpr bool a_mean_over_batch_keeps_its_power(tf::Graph& g) {
     const tf::ir::Node& node = after.nodes[id];
     if (node.op->builtin != tf::Builtin::constant) continue;
     const auto constant = tf::decode<tf::ops::Constant>(after, node);
-    return constant.powers == -1 && constant.number(tf::DType::float32).real == 20;
+    return constant.powers == 1 && constant.number(tf::DType::float32).real == 20;
   }
   return false;
 }

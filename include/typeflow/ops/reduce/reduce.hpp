@@ -187,7 +187,7 @@ struct ArgMin : arg_extreme<ArgMin, less_of> {
   using extreme = Min;
 };
 
-/// sum(x) / N; the sum times 1/N before fusion.
+/// sum(x) / N
 struct Mean : composite {
   static constexpr std::string_view name = "Mean";
   static constexpr Domain domain = Domain::floating;
@@ -197,21 +197,19 @@ struct Mean : composite {
   static constexpr Type infer(Mean op, const Type& x) {
     return {x.dtype, reduced(x.dims, op.axes, op.keep_dims != 0)};
   }
-  /// 1/N as a constant; N may have symbols, which are then kept.
-  static constexpr AnyExpr reciprocal(const Mean& op, const AnyExpr& x) {
+  /// N or 1/N as a constant; N may have symbols, which are then kept.
+  static constexpr AnyExpr count(const Mean& op, const AnyExpr& x, bool inverse) {
     Count count{};
     for (int i = 0; i < x.dims().rank; ++i) {
       if ((op.axes >> i & 1u) != 0) count.multiply(x.dims().extent[i]);
     }
-    const double n = static_cast<double>(count.coefficient);
-    if (count.powers != 0 && count.coefficient != 0) {
-      return detail::constant_node(*x.graph, x.dtype(), Number{n, 0}, -count.powers);
-    }
-    const double value = count.coefficient == 0 ? std::numeric_limits<double>::infinity() : 1 / n;
-    return detail::constant_node(*x.graph, x.dtype(), Number{value, 0});
+    const int powers = count.coefficient == 0 ? 0 : count.powers;
+    double n = static_cast<double>(count.coefficient);
+    if (inverse && powers == 0) n = n == 0 ? std::numeric_limits<double>::infinity() : 1 / n;
+    return detail::constant_node(*x.graph, x.dtype(), Number{n, 0}, inverse ? -powers : powers);
   }
   static constexpr AnyExpr gradient(Mean op, auto x, auto, auto dy) {
-    return Sum::gradient(Sum{{}, op.axes, op.keep_dims}, x, x, dy * reciprocal(op, x));
+    return Sum::gradient(Sum{{}, op.axes, op.keep_dims}, x, x, dy * count(op, x, true));
   }
   static constexpr AnyExpr expand(Mean op, auto x);
   static void interpret(InterpretCall& call) {
@@ -282,7 +280,8 @@ constexpr AnyExpr Prod::gradient(Prod op, auto x, auto, auto dy) {
   return dx;
 }
 constexpr AnyExpr Mean::expand(Mean op, auto x) {
-  return reduce<Sum>(x, op.axes, op.keep_dims != 0) * reciprocal(op, x);
+  // Not times 1/N: the mean of equal numbers is that number.
+  return reduce<Sum>(x, op.axes, op.keep_dims != 0) / count(op, x, false);
 }
 constexpr AnyExpr LogSumExp::gradient(LogSumExp op, auto x, auto y, auto dy) {
   const Dims kept = reduced(x.dims(), op.axes, true);

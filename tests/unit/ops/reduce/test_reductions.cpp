@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
+
+#include <typeflow/interpret/program.hpp>
 
 #include "support/check_reductions.hpp"
 
@@ -261,4 +266,23 @@ TEST_CASE("reductions of random shapes over random axes") {
                              {"all", of_truth(all_of, 1)}},
                             1e-14);
   }
+}
+
+// 41 times the float nearest to 1 / 41 is less than 1.
+TEST_CASE("the mean of equal numbers is that number") {
+  tf::Graph g;
+  tf::mean(tf::placeholder<float, tf::batch>(g, "x")).named("all");
+  tf::mean<1>(tf::placeholder<float, 2, 41>(g, "y")).named("rows");
+  tf::mean<0, 1>(tf::placeholder<double, 7, 7, 2>(g, "z")).named("images");
+  tf::ir::ProgramInterpreter programs(g);
+  for (const std::int64_t n : {1, 2, 3, 41, 47, 128, 1000, 1029}) {
+    CAPTURE(n);
+    const auto size = static_cast<std::size_t>(n);
+    const tf::HostTensor x = test::floats({n}, std::vector<double>(size, 1));
+    CHECK(programs.run({"all"}, {{"x", x}})[0].value(0) == 1);
+  }
+  const tf::HostTensor y = test::floats({2, 41}, std::vector<double>(82, 1000));
+  CHECK(programs.run({"rows"}, {{"y", y}})[0].value(0) == 1000);
+  const tf::HostTensor z = test::doubles({7, 7, 2}, std::vector<double>(98, 1));
+  CHECK(programs.run({"images"}, {{"z", z}})[0].value(1) == 1);
 }
