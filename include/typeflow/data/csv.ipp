@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <system_error>
+#include <type_traits>
 
 #include "typeflow/core/error.hpp"
 #include "typeflow/data/csv.hpp"
@@ -58,6 +60,7 @@ struct CsvReader::Parts {
     do {
       if (!lines.next(row)) return false;
       line_of_row = ++line;
+      if (line == 1 && row.starts_with("\xEF\xBB\xBF")) row.remove_prefix(3);  // a mark of UTF-8
     } while (row.empty());
     return true;
   }
@@ -273,8 +276,20 @@ struct CsvReader::Parts {
     value = trimmed(value);
     if (value.size() > 1 && value.front() == '+' && value[1] != '-') value.remove_prefix(1);
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), *place);
+    if constexpr (std::is_floating_point_v<N>) {
+      if (error == std::errc::result_out_of_range && is_tiny(value)) {
+        *place = value.front() == '-' ? -N(0) : N(0);
+        return std::errc();
+      }
+    }
     if (error != std::errc()) return error;
     return end == value.data() + value.size() ? std::errc() : std::errc::invalid_argument;
+  }
+  /// Whether a number that a float or double cannot hold is too near 0.
+  TYPEFLOW_COLD static bool is_tiny(std::string_view value) {
+    long double x = 1;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), x);
+    return error == std::errc() && end == value.data() + value.size() && std::abs(x) < 1;
   }
   /// Says why the value of column i of the result cannot be stored.
   [[noreturn]] TYPEFLOW_COLD void fail_value(std::size_t i) const {
@@ -300,7 +315,9 @@ struct CsvReader::Parts {
     if (read_number(value, &number) == std::errc::result_out_of_range) {
       fail(column, "'" + value + "' is out of the range of " + type);
     }
-    if (trimmed(value).empty()) fail(column, "the field is empty, and has no default");
+    if (trimmed(value).empty() && !fields[column].quoted) {
+      fail(column, "the field is empty, and has no default");
+    }
     fail(column, std::string("expected a number of type ") + type + ", got '" + value + "'");
   }
 

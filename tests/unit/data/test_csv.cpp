@@ -2,6 +2,7 @@
 
 // Files as datasets: CSV, text lines, records of fixed length, lists of files.
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -70,6 +71,23 @@ TEST_CASE("headers, columns by name, defaults, delimiters, fields of several lin
         std::vector<Row>{{3.0f, "two\nlines"}, {-1.0f, "nobody"}});
 }
 
+TEST_CASE("a mark of UTF-8 in front, and numbers too near 0 for their type") {
+  const Folder folder;
+  const std::string path =
+      write(folder, "m.csv", "\xEF\xBB\xBFx,y\n1e-60,-1e-400\n-2e-70,1e-310\n");
+  const auto rows =
+      all_of(tf::csv_rows<float, double>(path, {.header = true, .columns = {"x", "y"}}));
+  CHECK(rows == std::vector<std::tuple<float, double>>{{0.0f, -0.0}, {-0.0f, 1e-310}});
+  CHECK(std::signbit(std::get<1>(rows[0])));
+  CHECK(std::signbit(std::get<0>(rows[1])));
+  const std::string plain = write(folder, "p.csv",
+                                  "\xEF\xBB\xBF"
+                                  "1,2\n");
+  CHECK(all_of(tf::csv_rows<float, float>(plain)) == std::vector<std::tuple<float, float>>{{1, 2}});
+  const std::string large = write(folder, "l.csv", "1e60\n");
+  CHECK(message<float>(large) == large + ":1: column 1: '1e60' is out of the range of float");
+}
+
 TEST_CASE("what is wrong is named by file, line and column") {
   const Folder folder;
   const std::string path =
@@ -90,6 +108,9 @@ TEST_CASE("what is wrong is named by file, line and column") {
   const std::string empty = write(folder, "e.csv", "1,\n");
   CHECK(message<std::int32_t, float>(empty) ==
         empty + ":1: column 2: the field is empty, and has no default");
+  const std::string quoted = write(folder, "q.csv", "\"\"\n");
+  CHECK(message<float>(quoted, {.defaults = {"1"}}) ==
+        quoted + ":1: column 1: expected a number of type float, got ''");
   const std::string open = write(folder, "o.csv", "1,2\n1,\"open\nand so on\n");
   CHECK(message<std::int32_t, std::string>(open) == open + ":2: a quoted field has no end");
   const std::string behind = write(folder, "b.csv", "\"1\" 2,3\n");
