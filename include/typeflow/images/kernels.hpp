@@ -4,9 +4,11 @@
 // The CPU kernels of operations on images.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/cpu/visit.hpp"

@@ -155,7 +155,10 @@ struct kernel_of<ops::Pad> {
     const std::int64_t from = (skipped + axis.step - 1) / axis.step;
     const std::int64_t end = (last - axis.begin + axis.step - 1) / axis.step;
     const std::int64_t count = std::min(axis.window, end) - from - 1;  // with gaps behind them
-    if (count < 0) return std::fill(row + first, row + last, value), void();
+    if (count < 0) {
+      std::fill(row + first, row + last, value);
+      return;
+    }
     T* const to = row + axis.begin + from * axis.step;
     std::fill(row + first, to, value);
     spread(axis.step, in + from, count, value, to);
