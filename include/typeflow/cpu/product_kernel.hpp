@@ -71,13 +71,8 @@ template <class T>
     for (; j + L::size <= count; j += L::size) L::store(to + j, L::load(from + j));
     for (; j < width; j += L::size) {  // vectors of a narrower target may fill no vector of these
       const auto filled = static_cast<int>(std::min<std::int64_t>(width - j, L::size));
-      const auto x =
-          L::load(from + j, static_cast<int>(std::clamp<std::int64_t>(count - j, 0, filled)));
-      if (filled == L::size) {
-        L::store(to + j, x);
-      } else {
-        L::store(to + j, x, filled);
-      }
+      const auto left = static_cast<int>(std::clamp<std::int64_t>(count - j, 0, filled));
+      L::store(to + j, L::load(from + j, left), filled);
     }
   }
 }

@@ -248,10 +248,10 @@ struct PiecewiseGelu {
   }
   /// gelu of x from -end on.
   TYPEFLOW_INLINE static __m512 gelu(__m512 x) {
-    const __m512 a = _mm512_abs_ps(x);
-    const __m512 line = _mm512_max_ps(_mm512_setzero_ps(), x);  // in this order: -0, NaN
-    const __mmask16 is_curved = _mm512_cmp_ps_mask(x, _mm512_set1_ps(end), _CMP_LT_OQ);
-    return _mm512_mask3_fnmadd_ps(a, evaluate(tail, a), line, is_curved);
+    const __mmask16 is_curved = _mm512_cmp_ps_mask(x, _mm512_set1_ps(end), _CMP_NGE_UQ);
+    const __m512 tails = _mm512_maskz_mul_ps(is_curved, x, evaluate(tail, _mm512_abs_ps(x)));
+    const __mmask16 is_positive = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ);
+    return _mm512_mask_sub_ps(tails, is_positive, x, tails);
   }
 };
 #endif
