@@ -142,7 +142,7 @@ struct ComplexFunctions : VectorBase<T, A> {
     return {joined<0>(low.re, high.re), joined<0>(low.im, high.im)};
   }
   TYPEFLOW_INLINE static V upper(const V& x) { return joined<W::size>(x, x); }
-  /// Of the lower half of the lanes.
+  /// The quotients in the lower half of the lanes.
   TYPEFLOW_INLINE static Z quotient_of_lower(const Z& a, const Z& b) {
     const D r = widened(a.re);
     const D i = widened(a.im);
@@ -209,7 +209,8 @@ struct ComplexOperations {
 template <class L, class... T>
 concept ByParts = (detail::is_complex_number<T> || ...) &&
                   ((has_parts<L, T> || !detail::is_complex_number<T>) && ...);
-/// Of a result of type R and operands of types X. Either R or the last X is complex.
+/// The operations that have a result of type R and operands of types X. Either R or the last X is
+/// complex.
 template <class L, class R, class... X>
 using OperationsOf =
     ComplexOperations<L, typename std::conditional_t<

@@ -242,8 +242,8 @@ class Epilogue {
       }
     }
     if (j == last) return;
-    // Every other row: processors compare the places of whole vectors, so that reading a few
-    // elements would wait until those in front of them are written.
+    // Every other row first: a masked load waits for a store to the row before, since processors
+    // compare the places of whole vectors.
     for (int first = 0; first < 2; ++first) {
       for (int i = first; i < count; i += 2) {
         const T* const products = tile + i * Tile::width + (j - column);

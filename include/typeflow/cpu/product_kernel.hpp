@@ -56,23 +56,22 @@ TYPEFLOW_INLINE void transpose_rows(const float* from, std::int64_t pitch, float
 }
 #endif
 
-/// Columns [first, last) of b as rows of `width` elements, with zeros behind them; b is
-/// depth x columns.
-template <class T>
+/// Columns [first, last) of b as rows of `width` elements, whole vectors, with zeros behind them; b
+/// is depth x columns.
+template <class T, class A>
 [[gnu::noinline]] void pack_panel(const T* b, std::int64_t depth, std::int64_t columns,
                                   std::int64_t first, std::int64_t last, std::int64_t width,
                                   T* panel) {
-  using L = Lanes<sizeof(T) == 8, DefaultArch>;
+  using L = Lanes<sizeof(T) == 8, A>;
   const std::int64_t count = last - first;
   for (std::int64_t k = 0; k < depth; ++k) {
     const T* const from = b + k * columns + first;
     T* const to = panel + k * width;
     std::int64_t j = 0;
     for (; j + L::size <= count; j += L::size) L::store(to + j, L::load(from + j));
-    for (; j < width; j += L::size) {  // vectors of a narrower target may fill no vector of these
-      const auto filled = static_cast<int>(std::min<std::int64_t>(width - j, L::size));
-      const auto left = static_cast<int>(std::clamp<std::int64_t>(count - j, 0, filled));
-      L::store(to + j, L::load(from + j, left), filled);
+    for (; j < width; j += L::size) {
+      const auto left = static_cast<int>(std::max<std::int64_t>(count - j, 0));
+      L::store(to + j, L::load(from + j, left));
     }
   }
 }

@@ -228,8 +228,8 @@ class ProductLoops {
     } else if (kernel.transposed_b) {
       pack_transposed_panel(b_of(matrix) + begin, kernel.pitch_b, length, first, last, width, to);
     } else {
-      pack_panel(b_of(matrix) + begin * kernel.pitch_b, length, kernel.pitch_b, first, last, width,
-                 to);
+      pack_panel<T, A>(b_of(matrix) + begin * kernel.pitch_b, length, kernel.pitch_b, first, last,
+                       width, to);
     }
   }
   /// The same for a b that is widened.

@@ -54,7 +54,7 @@ class SmallProducts {
     const SmallProducts products(call, kernel);
     const std::int64_t work = 2 * products.rows * S::lanes * (products.depth + 1);
     parallel(call, kernel.count, grain_of_cost(work), [&](std::int64_t begin, std::int64_t end) {
-      if constexpr (has_fours) {
+      if constexpr (has_fours && fma_rounds_once<A>) {
         if (products.are_squares(3)) return products.template squares<3>(begin, end);
         if (products.are_squares(4)) return products.template squares<4>(begin, end);
       }

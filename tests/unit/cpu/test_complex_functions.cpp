@@ -166,7 +166,7 @@ TEST_CASE_TEMPLATE("products of batches are those of std::complex", Type, TYPES)
 }
 
 TEST_CASE_TEMPLATE("quotients of batches are those of std::complex", Type, TYPES) {
-  // Those of float are rounded from doubles, whose last places may differ.
+  // Quotients of floats are rounded from doubles, whose last places may differ.
   compare_pairs<Type>(
       quotient.template operator()<Type>(), [](const auto& a, const auto& b) { return a / b; },
       sizeof(typename Type::Element) == 4 ? 1 : 0);
@@ -229,7 +229,7 @@ TEST_CASE_TEMPLATE("exponentials of batches have both parts right", Type, TYPES)
     const auto im = static_cast<long double>(z[i].imag());
     double error = 0;
     if (std::isfinite(re) && std::isfinite(im)) {
-      // Of a zero imaginary part the sign stays, also where e^re is infinite.
+      // A zero imaginary part keeps its sign, also where e^re is infinite.
       const long double size = std::exp(re);
       const long double zero = std::copysign(0.0L, im);
       error = std::max(test::ulps(y[i].real(), size * std::cos(im)),

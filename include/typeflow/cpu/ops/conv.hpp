@@ -154,7 +154,7 @@ class WindowProduct {
     if constexpr (Backward) {
       pack_transposed_panel(from, z.filters, z.depth, first, last, width, rows);
     } else {
-      pack_panel(from, z.depth, z.filters, first, last, width, rows);
+      pack_panel<T, A>(from, z.depth, z.filters, first, last, width, rows);
     }
   }
 

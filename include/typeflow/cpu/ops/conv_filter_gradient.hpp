@@ -306,8 +306,8 @@ class FilterProduct {
     const std::int64_t width = z.panels.width(p);
     const T* from = y + first * z.filters + z.panels.first(p);
     if (z.panels.last(p) - z.panels.first(p) < width) {
-      pack_panel(y + first * z.filters, last - first, z.filters, z.panels.first(p),
-                 z.panels.last(p), width, to);
+      pack_panel<T, A>(y + first * z.filters, last - first, z.filters, z.panels.first(p),
+                       z.panels.last(p), width, to);
       return;
     }
     with_vectors<S>(width, [&](auto vectors) {
