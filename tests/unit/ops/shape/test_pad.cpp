@@ -319,6 +319,36 @@ TEST_CASE("pad: gradients of slices that overlap") {
   test::check_values<differences>(feeds, expected, 1e-5);
 }
 
+/// The same in a batch, along an axis in its middle and along the last one.
+constexpr void differences_of_a_batch(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 6, 33>(g, "x");
+  auto along_1 = tf::slice<tf::whole, tf::from(1)>(x) - tf::slice<tf::whole, tf::range(0, 5)>(x);
+  auto along_2 = tf::slice<tf::whole, tf::whole, tf::from(1)>(x) -
+                 tf::slice<tf::whole, tf::whole, tf::range(0, 32)>(x);
+  tf::gradients(sum(square(along_1)), x).named("d1");
+  tf::gradients(sum(square(along_2)), x).named("d2");
+}
+
+TEST_CASE("pad: gradients of slices of a batch that overlap") {
+  for (const int batch : {0, 1, 2, 7}) {
+    CAPTURE(batch);
+    const tf::HostTensors feeds = test::random_feeds<differences_of_a_batch>(batch);
+    const tf::HostTensor& x = feeds.at("x");
+    tf::HostTensor d1 = tf::host_tensor(tf::DType::float32, x.dims);
+    tf::HostTensor d2 = d1;
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      const auto slope = [&](bool has, std::int64_t from, std::int64_t to) {
+        return has ? 2 * (x.value(to) - x.value(from)) : 0;
+      };
+      const std::int64_t row = i / 33 % 6;
+      const std::int64_t column = i % 33;
+      d1.set(i, slope(row > 0, i - 33, i) - slope(row < 5, i, i + 33));
+      d2.set(i, slope(column > 0, i - 1, i) - slope(column < 32, i, i + 1));
+    }
+    test::check_values<differences_of_a_batch>(feeds, {{"d1", d1}, {"d2", d2}}, 1e-5);
+  }
+}
+
 TEST_CASE("pad: gradient") {
   test::check_gradients<tf::Shape<2, 3>>(
       [](const auto& x) { return tf::pad<1, 0, 2, 1>(x * x, 5); });
