@@ -76,17 +76,23 @@ struct CumLogSumExp : composite {
   static constexpr AnyExpr ratio(const auto& low, const auto& high) {
     return where(greater_equal(low, high), 1, exp(low - high));
   }
+  /// The sums of e^(x[j] - m[i]) over j <= i.
+  static constexpr AnyExpr sums(CumLogSumExp op, const AnyExpr& x, const AnyExpr& m) {
+    const AnyExpr decay = ratio(apply(Shift{{}, op.axis, op.reverse, 0}, m), m);
+    return apply(LinearRecurrence{{}, op.axis, op.reverse}, decay, ratio(x, m));
+  }
   static constexpr AnyExpr expand(CumLogSumExp op, auto x) {
     const AnyExpr m = apply(CumMax{{}, op.axis, op.reverse}, x);
-    const AnyExpr decay = ratio(apply(Shift{{}, op.axis, op.reverse, 0}, m), m);
-    return m + log(apply(LinearRecurrence{{}, op.axis, op.reverse}, decay, ratio(x, m)));
+    return m + log(sums(op, x, m));
   }
   /// dx[i] is the sum of dy[j] e^(x[i] - y[j]) over j >= i: e^(x[i] - y[i]) times h[i], where
   /// h[i] = dy[i] + e^(y[i] - y[i+1]) h[i+1].
   static constexpr AnyExpr gradient(CumLogSumExp op, auto x, auto y, auto dy) {
     const std::uint32_t back = 1 - op.reverse;
     const AnyExpr decay = ratio(y, apply(Shift{{}, op.axis, back, 0}, y));
-    return ratio(x, y) * apply(LinearRecurrence{{}, op.axis, back}, decay, dy);
+    // y is rounded: of large numbers e^(x[j] - y[i]) does not sum to 1. So it is over its sum.
+    const AnyExpr total = stop_gradient(sums(op, x, y));
+    return ratio(x, y) * apply(LinearRecurrence{{}, op.axis, back}, decay, dy / total);
   }
 };
 
@@ -105,14 +111,7 @@ constexpr AnyExpr after(const UntypedExpr auto& x, int axis, bool reverse) {
   for (int i = 0; i < line.rank; ++i) line.extent[i] = i == axis ? x.dims().extent[i] : 1;
   const AnyExpr number = index_along(*x.graph, line, axis) + 1;
   const AnyExpr begins = equal(apply(ops::Shift{{}, along, back, 0}, number), 0);
-  Number none{};
-  visit_dtype(x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (contains(Domain::real, dtype_of<T>)) {
-      none = number_from(Fold::template identity<detail::Computed<T>>());
-    }
-  });
-  return where(begins, constant_node(*x.graph, x.dtype(), none),
+  return where(begins, constant_node(*x.graph, x.dtype(), Fold::start_of(x.dtype())),
                apply(ops::Shift{{}, along, back, 0}, x));
 }
 

@@ -58,7 +58,7 @@ struct reduction : operation_base {
     }
   }
   /// The result of a fold over nothing.
-  static Number start_of(DType type) {
+  static constexpr Number start_of(DType type) {
     return visit_dtype(type, [](auto zero) -> Number {
       using T = decltype(zero);
       if constexpr (contains(Self::domain, dtype_of<T>)) {

@@ -168,3 +168,25 @@ TEST_CASE("cumlogsumexp: gradient") {
     });
   }
 }
+
+namespace {
+constexpr void large_numbers(tf::Graph& g) {
+  auto x = tf::placeholder<float, 3, 4>(g, "x");
+  auto w = tf::placeholder<float, 4>(g, "w");
+  gradients(sum(w * tf::cumlogsumexp<1>(x)), x).named("dx");
+}
+}  // namespace
+
+TEST_CASE(
+    "cumlogsumexp: the gradients of large numbers are exact, though the results are rounded") {
+  // The gradients of the same numbers less 1e8 or 10000, computed by JAX in double.
+  test::check_values<large_numbers>(
+      {{"x", test::floats({3, 4}, {1e8, 1e8, 1e8, 1e8,         //
+                                   10000, 10001, 9999, 10002,  //
+                                   10000, -1e8, 10000.5, 10000.25})},
+       {"w", test::floats({4}, {1, 2, 3, 4})}},
+      {{"dx", test::floats({3, 4}, {4, 3, 2, 1,                                          //
+                                    2.620645531, 4.405371297, 0.398326133, 2.575657040,  //
+                                    5.149722857, 0, 3.544293800, 1.305983343})}},
+      2e-7);
+}
