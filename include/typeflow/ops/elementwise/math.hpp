@@ -52,7 +52,8 @@ struct Expm1 : floating {
   constexpr V operator()(V x) const {
     return math::expm1(x);
   }
-  static constexpr AnyExpr gradient(Expm1, auto, auto y, auto dy) { return dy * (y + 1); }
+  // Not y + 1, which is 0 where y is rounded to -1.
+  static constexpr AnyExpr gradient(Expm1, auto x, auto, auto dy) { return dy * exp(x); }
 };
 
 /// log(1 + x), precise near 0.

@@ -276,6 +276,21 @@ TEST_CASE("exp: gradient") {
 TEST_CASE("expm1: gradient") {
   check_derivatives([](auto x) { return expm1(x); });
 }
+namespace {
+constexpr void slopes_of_expm1(tf::Graph& g) {
+  auto x = tf::placeholder<float, 3>(g, "x");
+  auto dx = gradients(sum(expm1(x)), x);
+  gradients(sum(dx), x).named("ddx");
+  (1 * dx).named("dx");
+}
+}  // namespace
+TEST_CASE("expm1: the first two derivatives are e^x where the value is rounded to -1") {
+  const tf::HostTensors x = {{"x", test::floats({3}, {-5, -20, -80})}};
+  const tf::HostTensor slopes = test::floats(
+      {3}, {0.0067379469990854671, 2.0611536224385578699e-9, 1.8048513878454152987e-35});
+  test::check_result<slopes_of_expm1>("dx", x, slopes, 2);
+  test::check_result<slopes_of_expm1>("ddx", x, slopes, 2);
+}
 TEST_CASE("log: gradient") {
   check_derivatives([](auto x) { return log(x); }, {0.3, 3}, 1e-6);
 }
@@ -350,6 +365,7 @@ TEST_CASE("derivatives of activations at kinks and far out are those of TensorFl
   CHECK(derivative_at([](auto x) { return relu6(x); }, {0, 6, 5, -1, 7}) == V{0, 0, 1, 0, 0});
   CHECK(derivative_at([](auto x) { return leaky_relu(x); }, {0, 1, -1}) == V{0.2, 1, 0.2});
   CHECK(derivative_at([](auto x) { return elu(x); }, {0, 1000, -1000}) == V{1, 1, 0});
+  CHECK(derivative_at([](auto x) { return softsign(x); }, {0}) == V{1});
   CHECK(derivative_at([](auto x) { return softplus(x); }, {1000, -1000}) == V{1, 0});
   CHECK(derivative_at([](auto x) { return abs(x); }, {0, -3}) == V{0, -1});
 }
