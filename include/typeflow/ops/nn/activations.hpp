@@ -136,14 +136,15 @@ constexpr auto elu(const X& x, std::source_location at = std::source_location::c
 }
 
 /// 1.0507 x where x > 0, 1.7581 (e^x - 1) elsewhere (numbers rounded here): activations keep mean 0
-/// and variance 1. (Klambauer et al., Self-normalizing neural networks, 2017.)
+/// and variance 1. The gradient at 0 is 1.0507, as in TensorFlow. (Klambauer et al.,
+/// Self-normalizing neural networks, 2017.)
 template <Tensor X>
 constexpr auto selu(const X& x, std::source_location at = std::source_location::current()) {
   static_assert(detail::in_domain<Domain::floating, X>,
                 "selu(x): x must be floating-point; convert with cast<float>(x)");
   constexpr double scale = 1.0507009873554804934193349852946;
   constexpr double alpha = 1.6732632423543772848170429916717;
-  return scale * relu(x, at) + scale * alpha * expm1(minimum(x, 0, at), at);
+  return scale * maximum(x, 0, at) + scale * alpha * expm1(-relu(neg(x, at), at), at);
 }
 
 /// x times the distribution function of the standard normal distribution, x erfc(-x / sqrt(2)) / 2,

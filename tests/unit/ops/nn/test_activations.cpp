@@ -108,6 +108,9 @@ TEST_CASE("hard_tanh: values") {
 TEST_CASE("selu: gradient") {
   test::check_derivatives([](auto x) { return selu(x); });
   check_far_out([](auto x) { return selu(x); }, 0, 1.0507009873554805);
+  // As in TensorFlow 2.21.
+  CHECK(test::derivative_at([](auto x) { return selu(x); }, 0) == 1.0507009873554805);
+  CHECK(test::derivative_at([](auto x) { return gradients(selu(x), x); }, 0) == 0);
 }
 TEST_CASE("gelu: gradient") {
   test::check_derivatives([](auto x) { return gelu(x); });
