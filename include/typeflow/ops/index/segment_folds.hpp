@@ -89,15 +89,18 @@ struct ScatterProd : scatter_fold<ScatterProd, Prod> {
   Indexing indexing;
 
   /// dy times the product of the others: y / x. For the only zero in a segment it is the product of
-  /// the other elements, as in TensorFlow.
+  /// the other elements, as in TensorFlow. For one of two zeros it is the other zero times the
+  /// rest.
   static constexpr std::array<AnyExpr, 2> gradient(ScatterProd op, auto values, auto indices,
                                                    auto y, auto dy) {
     const AnyExpr zero = equal(values, 0);
-    const AnyExpr zeros = sum(op, cast_to(zero, DType::int32), indices);
+    // The number of zeros, with the gradient of their sum.
+    const AnyExpr zeros = rows(op, sum(op, where(zero, 1 + values, 0), indices), indices);
+    const AnyExpr rest =
+        where(equal(zeros, 2), zeros - 2 - values, cast_to(equal(zeros, 1), y.dtype()));
     const AnyExpr others = where(zero, 1, values);
-    const AnyExpr of_others = apply(op, others, indices);
-    const AnyExpr to_zero = where(greater(zeros, 1), 0, dy) * of_others;
-    return {where(zero, rows(op, to_zero, indices), rows(op, dy * y, indices) / others), AnyExpr{}};
+    const AnyExpr to_zero = rows(op, dy * apply(op, others, indices), indices);
+    return {where(zero, rest * to_zero, rows(op, dy * y, indices) / others), AnyExpr{}};
   }
 };
 struct ScatterMax : scatter_fold<ScatterMax, Max> {

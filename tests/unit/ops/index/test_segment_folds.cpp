@@ -189,6 +189,19 @@ TEST_CASE("unsorted_segment_prod: gradient") {
     return tf::gradients(sum(tf::unsorted_segment_prod<3>(v, ids_for<5>(v, 3, false) - 1)), v);
   });
 }
+TEST_CASE("segment_prod: second derivatives where elements are zero") {
+  // sum(w dx) for y = x0 x1 x2 + x3 x4 x5 x6 + x7 x8 x9, where one, two and three elements are 0.
+  tf::Graph g;
+  auto x = tf::placeholder<double, 10>(g, "x");
+  auto w = tf::constant<double, 10>(g, {1., 2., 3., 4., 5., 6., 7., 8., 9., 10.});
+  auto ids = tf::constant<std::int32_t, 10>(g, {0, 0, 0, 1, 1, 1, 1, 2, 2, 2});
+  auto dx = tf::gradients(sum(tf::segment_prod<3>(x, ids)), x).named("dx");
+  tf::gradients(sum(w * dx), x).named("ddx");
+  test::check_interpreter(g, {{"x", test::doubles({10}, {0, 2, 3, 5, 0, 0, 4, 0, 0, 0})}},
+                          {{"dx", test::doubles({10}, {6, 0, 0, 0, 0, 0, 0, 0, 0, 0})},
+                           // (w1 x2 + w2 x1, w0 x2, w0 x1, 0, w5 x3 x6, w4 x3 x6, 0, 0, 0, 0)
+                           {"ddx", test::doubles({10}, {12, 3, 2, 0, 120, 100, 0, 0, 0, 0})}});
+}
 TEST_CASE("segment_max: gradient") {
   test::check_gradients<tf::Shape<7, 2>>(
       [](auto v) { return square(tf::segment_max<4>(v, ids_for<7>(v, 3, true))); });
