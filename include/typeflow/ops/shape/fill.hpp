@@ -146,9 +146,12 @@ constexpr auto linspace(Graph& g, const From& from, const To& to,
   } else {
     const AnyExpr last{&graph, detail::operand_id(graph, dtype_of<T>, to)};
     const AnyExpr index = index_along(graph, Shape<N>::dims, 0);
-    const AnyExpr position = cast_to(index, dtype_of<T>);
-    const AnyExpr inside = first + position * ((last - first) / static_cast<double>(N - 1));
-    return E(g, where(equal(index, static_cast<int>(N - 1)), last, inside).id);
+    const AnyExpr back = static_cast<int>(N - 1) - index;
+    // From the nearer end, and in halves: last - first may be too large.
+    const AnyExpr half = (0.5 * last - 0.5 * first) / static_cast<double>(N - 1);
+    const AnyExpr lower = first + cast_to(2 * index, dtype_of<T>) * half;
+    const AnyExpr upper = last - cast_to(2 * back, dtype_of<T>) * half;
+    return E(g, where(less(index, back), lower, upper).id);
   }
 }
 

@@ -200,6 +200,17 @@ TEST_CASE("linspace: values") {
                                      1e-15);
 }
 
+TEST_CASE("linspace: ends whose difference is too large") {
+  const double far = test::floats({}, {3e38}).value(0);
+  const auto at = [&](std::int64_t i) { return far * static_cast<double>(2 * i - 49) / 49; };
+  test::check_values<spaces<float>>(
+      {{"from", test::floats({}, {-far})}, {"to", test::floats({}, {far})}},
+      {{"numbers", test::floats({5}, {0, 0.25, 0.5, 0.75, 1})},
+       {"one", test::floats({1}, {-far})},
+       {"tensors", row(tf::DType::float32, 50, at)}},
+      2e-7);
+}
+
 TEST_CASE("linspace: gradient") {
   test::check_gradients<tf::Shape<>, tf::Shape<>>([](const auto& from, const auto& to) {
     return square(tf::linspace<double, 4>(from.graph(), from, to));
