@@ -115,8 +115,7 @@ inline constexpr IndexingRule indexing_rules[] = {
     {"embedding_lookup_sparse", "segment id", true, false, false},
     {"crop_and_resize", "box index", false, false, false},
     {"sampled loss", "label", false, false, false},
-    {"percentile", "q must be in [0, 100], and the axes have elements: position", false, false,
-     false},
+    {"percentile", "position", false, false, false},
     {"selection", "position", true, false, false},
 };
 static_assert(sizeof(indexing_rules) / sizeof(indexing_rules[0]) ==
@@ -218,6 +217,10 @@ Failure find_wrong_index(Indexing indexing, const At& at, std::int64_t count, st
 TYPEFLOW_COLD inline Error wrong_index(Indexing indexing, const Failure& wrong,
                                        std::span<const std::int64_t> extents) {
   const IndexingRule& rule = rule_of(indexing);
+  if (indexing == Indexing::percentile) {  // the user gave no positions
+    return Error("percentile", wrong.number[2] == 0 ? "x must have elements along the axes"
+                                                    : "q must be in [0, 100]");
+  }
   const std::string place = place_of(wrong.number[0], extents);
   if (wrong.what == 1) {
     return out_of_range(rule.name, rule.index, wrong.number[1], place, wrong.number[2]);
