@@ -4,8 +4,8 @@
 // Parses regular expressions of RE2's syntax into trees. The parser is constexpr, so a bad pattern
 // is an error of compilation.
 //
-// Strings are UTF-8; a byte that is none matches nothing. Not supported: \p{...}, \C, octal escapes
-// and the flag U. Classes such as \w and the flag i know ASCII alone.
+// Strings are UTF-8; a byte that is none matches nothing, and no match splits a code point, as \B
+// may in RE2. Not supported: \p{...}, \C, octal escapes, flag U. \w and (?i) know ASCII alone.
 
 #include <cstddef>
 #include <cstdint>
@@ -114,6 +114,12 @@ class RegexParser {
     return true;
   }
 
+  /// Whether the next character stands between \Q and \E.
+  constexpr bool quoted() {
+    while (take(quoted_ ? "\\E" : "\\Q")) quoted_ = !quoted_;
+    return quoted_ && more();
+  }
+
   constexpr int alternatives() {
     if (++depth_ > most_nested) return fail("the groups are nested too deeply");
     int left = sequence();
@@ -126,7 +132,7 @@ class RegexParser {
   }
   constexpr int sequence() {
     int left = -1;
-    while (more() && peek() != '|' && peek() != ')') {
+    while (quoted() || (more() && peek() != '|' && peek() != ')')) {
       const int right = repeated();
       left = left < 0 ? right : add({Node::both, left, right});
     }
@@ -138,7 +144,7 @@ class RegexParser {
     const bool is_flag = flag_;  // (?i) alone is nothing to repeat
     flag_ = false;
     bool again = false;
-    while (more()) {
+    while (!quoted() && more()) {
       std::int32_t least = 0;
       std::int32_t most = -1;
       const std::size_t before = at_;
@@ -190,6 +196,8 @@ class RegexParser {
 
   constexpr int assertion(RegexTree::Assertion a) { return add({Node::assertion, a}); }
   constexpr int atom() {
+    found_.clear();
+    if (quoted_) return literal();
     if (peek() == '*' || peek() == '+' || peek() == '?') {
       return fail("no argument for a repetition operator");
     }
@@ -197,7 +205,6 @@ class RegexParser {
     if (take("[")) return char_class();
     if (take("^")) return assertion(multiline_ ? RegexTree::line_begin : RegexTree::text_begin);
     if (take("$")) return assertion(multiline_ ? RegexTree::line_end : RegexTree::text_end);
-    found_.clear();
     if (take(".")) {
       if (dot_all_) {
         found_.push_back({0, last_point});
@@ -218,6 +225,9 @@ class RegexParser {
       }
       return set(false);
     }
+    return literal();
+  }
+  constexpr int literal() {
     const std::int32_t point = plain();
     found_.push_back({point, point});
     return set(false);
@@ -439,6 +449,7 @@ class RegexParser {
   std::size_t at_ = 0;
   int depth_ = 0;
   bool flag_ = false;
+  bool quoted_ = false;
   bool insensitive_ = false;
   bool dot_all_ = false;
   bool multiline_ = false;

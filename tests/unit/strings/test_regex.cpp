@@ -124,6 +124,27 @@ const Case cases[] = {
      "\\\\",
      {"he\\\\orld", "aaa", "", "a.b.c\012x", "2024-01-31", "\346\227\245\346\234\254 \303\251_Q"},
      {false, false, false, false, false, false}},
+    {"\\Q.b\\E",
+     "#",
+     {"hello world", "aaa", "", "a#.c\012x", "2024-01-31", "\346\227\245\346\234\254 \303\251_Q"},
+     {false, false, false, false, false, false}},
+    {"\\Qa.\\E+|\\Q-01",
+     "#",
+     {"hello world", "aaa", "", "#b.c\012x", "2024#-31", "\346\227\245\346\234\254 \303\251_Q"},
+     {false, false, false, false, false, false}},
+    {"(?i)\\QHEL\\E{2}(o\\Q w\\E)",
+     "<\\1>",
+     {"<o w>orld", "aaa", "", "a.b.c\012x", "2024-01-31", "\346\227\245\346\234\254 \303\251_Q"},
+     {false, false, false, false, false, false}},
+    {"a\\Q\\E*\\Q\\E",
+     "-",
+     {"-h-e-l-l-o- -w-o-r-l-d-", "-", "-", "-.-b-.-c-\012-x-", "-2-0-2-4---0-1---3-1-",
+      "-\346\227\245-\346\234\254- -\303\251-_-Q-"},
+     {false, true, true, false, false, false}},
+    {"(\\Q\346\234\254 \303\251\\E)_\\QQ\\E",
+     "\\1",
+     {"hello world", "aaa", "", "a.b.c\012x", "2024-01-31", "\346\227\245\346\234\254 \303\251"},
+     {false, false, false, false, false, false}},
 };
 
 constexpr void model(tf::Graph& g) {
@@ -195,6 +216,14 @@ TEST_CASE("bytes that are not UTF-8 match nothing and stay") {
   CHECK(out == "#\xFF\xE6\x97#\xC0\x80\xED\xA0\x80");
 }
 
+TEST_CASE("no match begins inside a code point") {  // in RE2 one of \\B may
+  const tf::detail::RegexProgram program("\\B");
+  tf::detail::RegexMatcher matcher(program);
+  std::string out;
+  matcher.replace("a\303\251 b\346\227\245", "-", true, out);
+  CHECK(out == "a\303\251- b\346\227\245-");
+}
+
 TEST_CASE("regex_replace: errors") {
   CHECK(error_of("(") == "missing )");
   CHECK(error_of("a)") == "unexpected )");
@@ -212,6 +241,9 @@ TEST_CASE("regex_replace: errors") {
   CHECK(error_of(std::string(300, '(')) == "the groups are nested too deeply");
   CHECK(error_of("\\1") == "invalid escape sequence");
   CHECK(error_of("\\x{110000}") == "invalid escape sequence");
+  CHECK(error_of("\\C") == "invalid escape sequence");
+  CHECK(error_of("a\\E") == "invalid escape sequence");
+  CHECK(error_of("\\Q\\E*") == "no argument for a repetition operator");
   CHECK(error_of("\\") == "trailing \\");
   CHECK(error_of("(?U:a)") == "invalid flags of a group");
   CHECK(error_of("(?P<>a)") == "invalid name of a group");
