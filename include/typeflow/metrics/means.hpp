@@ -63,8 +63,9 @@ constexpr auto top_k_accuracy(Graph& g, Label name, const P& predictions, const 
 }
 
 /// The share of labels that are among the k largest predictions of their row. Of equal predictions
-/// the first ones count. A row has one label or several distinct ones. A label that is not a class
-/// is never found. Weights belong to rows. (B,C) x (B) or (B,L) -> ()
+/// the first ones count. A row has one label or several; one that repeats counts once, as in
+/// TensorFlow. A label that is not a class is never found. Weights belong to rows.
+/// (B,C) x (B) or (B,L) -> ()
 template <int K, TypedExpr P, TypedExpr L, Operand W = int>
 constexpr auto recall_at_k(Graph& g, Label name, const P& predictions, const L& labels,
                            const W& weights = 1,
@@ -74,7 +75,22 @@ constexpr auto recall_at_k(Graph& g, Label name, const P& predictions, const L& 
                     L::shape::dims.extent[0] == P::shape::dims.extent[0],
                 "metrics::recall_at_k<k>(g, name, predictions, labels): the predictions must be "
                 "floating-point, (B,C), and the labels integers, (B) or (B,L)");
-  return detail::streaming_mean<float, typename L::shape>(g, name, weights, at, [&] {
+  const auto once = [&] {  // the weights; 0 for a label that its row has had before
+    if constexpr (L::rank == 2) {
+      detail::check_metric_weights<typename L::shape, W>();
+      const Dims dims = L::shape::dims;
+      const Extent n = dims.extent[1];
+      const auto same = equal(expand_dims<2>(labels, at), expand_dims<1>(labels, at), at).any();
+      const auto before = less(index_along(*same.graph, Dims{2, {1, n}}, 1),
+                               index_along(*same.graph, Dims{2, {n, 1}}, 0));
+      const AnyExpr repeats = reduce<ops::Any>(logical_and(same, before), 4u, false);
+      const AnyExpr w = detail::metric_weights(*same.graph, weights, dims, DType::float32);
+      return Expr<float, typename L::shape>(g, where(repeats, 0, w).id);
+    } else {
+      return weights;
+    }
+  }();
+  return detail::streaming_mean<float, typename L::shape>(g, name, once, at, [&] {
     const auto top = top_k<K>(predictions, at);
     const Extent rows = P::shape::dims.extent[0];
     const Extent count = L::rank == 2 ? L::shape::dims.extent[L::rank - 1] : 1;

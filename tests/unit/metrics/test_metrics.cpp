@@ -213,3 +213,28 @@ TEST_CASE("streaming metrics are those of all batches together, and reset") {
     CHECK(session.run<"confusion/value">()(0, 0) == 0);
   }
 }
+
+namespace {
+constexpr void repeats(tf::Graph& g) {
+  auto x = tf::placeholder<float, 2, classes>(g, "x");
+  auto w = tf::placeholder<double, 2>(g, "w");
+  auto pairs = tf::placeholder<std::int32_t, 2, 2>(g, "pairs");
+  auto triples = tf::placeholder<std::int64_t, 2, 3>(g, "triples");
+  tf::Effect update = metrics::recall_at_k<2>(g, "pairs_recall", x, pairs).update;
+  update += metrics::recall_at_k<2>(g, "triples_recall", x, triples, w).update;
+  update.named("update");
+}
+}  // namespace
+
+TEST_CASE("recall_at_k counts a label that repeats once") {
+  tf::Variables variables;
+  tf::Session<repeats> session(variables);
+  session.run<"update">(tf::feed<"x">(std::vector<float>{0.1f, 0.9f, 0.5f, 0.2f,  //
+                                                         0.3f, 0.2f, 0.1f, 0.8f}),
+                        tf::feed<"w">(std::vector<double>{2, 0.5}),
+                        tf::feed<"pairs">(std::vector<std::int32_t>{1, 1, 0, 2}),
+                        tf::feed<"triples">(std::vector<std::int64_t>{3, 3, 1, 0, 0, 9}));
+  // tf.compat.v1.metrics.recall_at_k of TensorFlow 2.21
+  CHECK(session.run<"pairs_recall/value">() == doctest::Approx(2 / 3.));
+  CHECK(session.run<"triples_recall/value">() == doctest::Approx(0.5));
+}
