@@ -11,9 +11,23 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::distributions {
 
+/// Base of distributions whose other functions are those of log_survival_function.
+template <class Self>
+struct BySurvival : Distribution<Self> {
+  using Distribution<Self>::Distribution;
+  template <class V>
+  constexpr auto cdf(const V& v) const {
+    return -expm1(this->self().log_survival_function(v));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    return exp(this->self().log_survival_function(v));
+  }
+};
+
 /// The exponential distribution of this rate, of mean 1 / rate.
 template <Element T, class R>
-struct Exponential : Distribution<Exponential<T, R>> {
+struct Exponential : BySurvival<Exponential<T, R>> {
   static constexpr std::string_view class_name = "Exponential";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
@@ -25,7 +39,7 @@ struct Exponential : Distribution<Exponential<T, R>> {
 
   template <TypedExpr P>
   constexpr explicit Exponential(const P& events, Options options = {})
-      : Distribution<Exponential>(events.graph(), options),
+      : BySurvival<Exponential>(events.graph(), options),
         rate(detail::parameter<T>(this->graph(), events)) {}
 
   template <class N>
@@ -36,14 +50,6 @@ struct Exponential : Distribution<Exponential<T, R>> {
   constexpr auto log_prob(const V& v) const {
     const auto x = this->value(v);
     return where(less(x, 0), -detail::infinity, log(rate) - rate * x);
-  }
-  template <class V>
-  constexpr auto cdf(const V& v) const {
-    return -expm1(log_survival_function(v));
-  }
-  template <class V>
-  constexpr auto survival_function(const V& v) const {
-    return exp(log_survival_function(v));
   }
   template <class V>
   constexpr auto log_survival_function(const V& v) const {
@@ -322,7 +328,7 @@ Beta(const A&, const B&, Options = {})
 
 /// The Pareto distribution: density proportional to x^(-concentration - 1) from `scale` on.
 template <Element T, class A, class B>
-struct Pareto : Distribution<Pareto<T, A, B>> {
+struct Pareto : BySurvival<Pareto<T, A, B>> {
   static constexpr std::string_view class_name = "Pareto";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
@@ -335,7 +341,7 @@ struct Pareto : Distribution<Pareto<T, A, B>> {
 
   template <Operand PA, Operand PB>
   constexpr Pareto(const PA& shape, const PB& least, Options options = {})
-      : Distribution<Pareto>(detail::graph_of(shape, least), options),
+      : BySurvival<Pareto>(detail::graph_of(shape, least), options),
         concentration(detail::parameter<T>(this->graph(), shape)),
         scale(detail::parameter<T>(this->graph(), least)) {}
 
@@ -350,14 +356,6 @@ struct Pareto : Distribution<Pareto<T, A, B>> {
     const auto y = where(outside, scale, x);
     return where(outside, -detail::infinity,
                  log(concentration) - log(y) - concentration * log(y / scale));
-  }
-  template <class V>
-  constexpr auto cdf(const V& v) const {
-    return -expm1(log_survival_function(v));
-  }
-  template <class V>
-  constexpr auto survival_function(const V& v) const {
-    return exp(log_survival_function(v));
   }
   template <class V>
   constexpr auto log_survival_function(const V& v) const {
@@ -393,7 +391,7 @@ Pareto(const A&, const B&, Options = {})
 
 /// The Weibull distribution: distribution function 1 - exp(-(x / scale)^concentration).
 template <Element T, class K, class S>
-struct Weibull : Distribution<Weibull<T, K, S>> {
+struct Weibull : BySurvival<Weibull<T, K, S>> {
   static constexpr std::string_view class_name = "Weibull";
   static constexpr bool is_continuous = true;
   static constexpr bool reparameterized = true;
@@ -406,7 +404,7 @@ struct Weibull : Distribution<Weibull<T, K, S>> {
 
   template <Operand PK, Operand PS>
   constexpr Weibull(const PK& shape, const PS& width, Options options = {})
-      : Distribution<Weibull>(detail::graph_of(shape, width), options),
+      : BySurvival<Weibull>(detail::graph_of(shape, width), options),
         concentration(detail::parameter<T>(this->graph(), shape)),
         scale(detail::parameter<T>(this->graph(), width)) {}
 
@@ -422,14 +420,6 @@ struct Weibull : Distribution<Weibull<T, K, S>> {
       const auto z = y / scale;
       return log(concentration / scale) + xlogy(concentration - 1, z) - pow(z, concentration);
     });
-  }
-  template <class V>
-  constexpr auto cdf(const V& v) const {
-    return -expm1(log_survival_function(v));
-  }
-  template <class V>
-  constexpr auto survival_function(const V& v) const {
-    return exp(log_survival_function(v));
   }
   template <class V>
   constexpr auto log_survival_function(const V& v) const {
@@ -455,9 +445,21 @@ struct Weibull : Distribution<Weibull<T, K, S>> {
     return this->per_batch(where(inside, scale * exp(log((k - 1) / k) / k), 0));
   }
   constexpr auto variance() const {
-    const auto first = exp(lgamma(1 + 1 / concentration));
-    const auto second = exp(lgamma(1 + 2 / concentration));
-    return this->per_batch(square(scale) * (second - square(first)));
+    // E[x^2] / E[x]^2 - 1, by the logarithm of the quotient. If x = 1 / concentration is small, the
+    // difference of two lgamma would cancel: it is the sum of zeta(n) (2^n - 2) / n (-x)^n, n > 1.
+    constexpr double zeta[] = {
+        1.6449340668482264, 1.2020569031595942, 1.0823232337111381, 1.03692775514337,
+        1.0173430619844492, 1.0083492773819229, 1.0040773561979444, 1.0020083928260821,
+        1.000994575127818,  1.0004941886041194, 1.000246086553308,  1.0001227133475785,
+        1.0000612481350588, 1.000030588236307,  1.0000152822594086, 1.0000076371976379};
+    const auto steep = greater(concentration, 16);
+    const auto x = 1 / concentration;
+    const auto small = where(steep, x, 0);
+    auto sum = 0 * x;
+    for (int n = 17; n >= 2; --n) sum = zeta[n - 2] * ((1 << n) - 2) / n - small * sum;
+    const auto difference = lgamma(1 + 2 * x) - 2 * lgamma(1 + x);
+    const auto log_quotient = where(steep, square(x) * sum, difference);
+    return this->per_batch(square(scale * exp(lgamma(1 + x))) * expm1(log_quotient));
   }
 };
 template <Operand K, Operand S>
