@@ -40,7 +40,8 @@ struct VonMises : Distribution<VonMises<T, L, K>> {
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {
-    return concentration * (cos(this->value(v) - loc) - 1) -
+    // cos(angle) - 1, which would cancel.
+    return -2 * concentration * square(sin(0.5 * (this->value(v) - loc))) -
            log(two_pi * bessel_i0e(concentration));
   }
   /// The probability of [loc - pi, x], and 1 more for each turn.

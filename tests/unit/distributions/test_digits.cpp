@@ -62,3 +62,12 @@ TEST_CASE("Weibull: the variance of a large concentration") {
   test::check_gradients<tf::Shape<3>>([](auto k) { return tfd::Weibull(20 * k, 2).variance(); },
                                       {0.3, 1.2});
 }
+
+TEST_CASE("VonMises: the density of a large concentration") {
+  check(
+      [](tf::Graph& g, auto zero) {
+        using T = decltype(zero);
+        return tfd::VonMises(tf::constant<T>(g, 0), 1000000).log_prob(T(0x1p-10));
+      },
+      {5.51197950046988818}, {8});
+}
