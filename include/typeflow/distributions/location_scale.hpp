@@ -219,6 +219,16 @@ struct Gumbel : LocationScale<Gumbel<T, L, S>, T, L, S> {
   constexpr auto survival_function(const V& v) const {
     return -expm1(log_cdf(v));
   }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    const auto z = this->standard(v);
+    const auto far = greater(z, 40);
+    const auto low = less(z, 0);
+    const auto y = exp(-where(far, 0, z));
+    // log(1 - e^-y), which loses no digits for large y, nor for small ones.
+    const auto near = where(low, log1p(-exp(-where(low, y, 1))), log(-expm1(-y)));
+    return where(far, -z, near);
+  }
   template <class P>
   constexpr auto quantile(const P& p) const {
     return loc - scale * log(-log(this->value(p)));
@@ -255,7 +265,7 @@ struct Cauchy : LocationScale<Cauchy<T, L, S>, T, L, S> {
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {
-    return -log1p(square(this->standard(v))) - log(scale) - detail::log_pi;
+    return -detail::log1p_square(this->standard(v)) - log(scale) - detail::log_pi;
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
@@ -326,8 +336,8 @@ struct StudentT : Distribution<StudentT<T, D, L, S>> {
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {
-    return -0.5 * (df + 1) * log1p(square(standard(v)) / df) - log(scale) - 0.5 * log(df) -
-           lbeta(0.5 * df, constant<T>(this->graph(), T(0.5)));
+    return -0.5 * (df + 1) * detail::log1p_square(standard(v) / sqrt(df)) - log(scale) -
+           0.5 * log(df) - lbeta(0.5 * df, constant<T>(this->graph(), T(0.5)));
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
@@ -343,13 +353,18 @@ struct StudentT : Distribution<StudentT<T, D, L, S>> {
     const auto upper = greater(q, 0.5);
     const auto tail = where(upper, 1 - q, q);
     const auto centre = equal(tail, 0.5);  // where the slope of betaincinv is 0
-    // z^2 / (df + z^2), or its complement in the tails.
-    const auto inner = greater(tail, 0.25);
-    const auto share = betaincinv(half(), 0.5 * df,
-                                  1 - 2 * where(logical_or(centre, logical_not(inner)), 0.3, tail));
-    const auto rest = betaincinv(0.5 * df, half(), 2 * where(inner, 0.2, tail));
-    const auto odds = where(inner, share / (1 - share), (1 - rest) / rest);
-    const auto z = sqrt(df * odds);
+    // z^2 / (df + z^2), or its complement in the tails and where z^2 > df.
+    const auto inner = greater(tail, maximum(0.25, 0.5 * betainc(0.5 * df, half(), half())));
+    // Far out, where z^2 may overflow, by the leading term of the tail.
+    const auto log_z = 0.5 * log(df) - (log(2 * tail) + log_tail()) / df;
+    const auto far = greater(log_z - 0.5 * log(df), 20);
+    const auto middle = logical_and(inner, logical_not(logical_or(centre, far)));
+    const auto share = betaincinv(half(), 0.5 * df, 1 - 2 * where(middle, tail, 0.499));
+    const auto outer = logical_not(logical_or(inner, far));
+    const auto rest = betaincinv(0.5 * df, half(), 2 * where(outer, tail, 0.2));
+    const auto odds =
+        where(inner, share / where(middle, 1 - share, 1), (1 - rest) / where(outer, rest, 1));
+    const auto z = where(far, exp(where(far, log_z, 0)), sqrt(df * odds));
     return loc + scale * where(centre, (q - 0.5) / peak(), where(upper, z, -z));
   }
   constexpr auto entropy() const {
@@ -377,18 +392,25 @@ struct StudentT : Distribution<StudentT<T, D, L, S>> {
   template <class Z>
   constexpr auto below(const Z& z) const {
     // z^2 / (df + z^2) and its complement; the smaller of the two has all digits.
-    const auto squares = square(z);
+    const auto far_out = greater(abs(z), 1e8 * sqrt(df));
+    const auto ends = is_inf(z);
+    const auto squares = square(where(far_out, 1, z));
     const auto inner = less(squares, df);
-    const auto far_out = is_inf(z);
     const auto centre = equal(z, 0);  // where the slope of betainc is infinite
     const auto share = where(logical_or(centre, logical_not(inner)), 0.5, squares / (df + squares));
     const auto rest = where(logical_or(far_out, inner), 0.5, df / (df + squares));
     const auto middle = 0.5 - 0.5 * betainc(half(), 0.5 * df, share);
     const auto far = 0.5 * betainc(0.5 * df, half(), rest);
-    const auto tail = where(far_out, 0, where(inner, middle, far));
+    const auto log_z = log(where(logical_and(far_out, logical_not(ends)), abs(z), 1));
+    const auto end = where(ends, 0, 0.5 * exp(df * (0.5 * log(df) - log_z) - log_tail()));
+    const auto tail = where(far_out, end, where(inner, middle, far));
     return where(centre, 0.5 + z * peak(), where(less(z, 0), tail, 1 - tail));
   }
   constexpr auto half() const { return constant<T>(this->graph(), T(0.5)); }
+  /// Far out the tail is z^-df df^(df / 2) e^-log_tail / 2.
+  constexpr auto log_tail() const {
+    return lgamma(0.5 * df + 1) - lgamma(0.5 * df + 0.5) + 0.5 * detail::log_pi;
+  }
   /// The density of the standard distribution at 0.
   constexpr auto peak() const { return exp(-lbeta(0.5 * df, half())) / sqrt(df); }
   /// The variance is infinite for 1 < df <= 2, and undefined below.

@@ -3,9 +3,11 @@
 
 // The normal distribution and its relatives: Normal, LogNormal, HalfNormal, TruncatedNormal.
 
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <string_view>
+#include <utility>
 
 #include "typeflow/distributions/distribution.hpp"
 
@@ -167,6 +169,10 @@ struct HalfNormal : Distribution<HalfNormal<T, S>> {
   constexpr auto survival_function(const V& v) const {
     return erfc(maximum(this->value(v), 0) / scale * (std::numbers::sqrt2 / 2));
   }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return std::numbers::ln2 + log_ndtr(-maximum(this->value(v), 0) / scale);
+  }
   template <class P>
   constexpr auto quantile(const P& p) const {
     const auto q = this->value(p);
@@ -184,8 +190,75 @@ struct HalfNormal : Distribution<HalfNormal<T, S>> {
 template <TypedExpr S>
 HalfNormal(const S&, Options = {}) -> HalfNormal<detail::ElementOf<S>, detail::ShapeOf<S>>;
 
+namespace detail {
+
+/// Numbers low to high of the standard normal distribution. Where they are close to one another,
+/// differences of distribution functions and densities would cancel. There, with the middle m and
+/// the width w, the distribution function grows by density(m) w f(m), where f is a series in w^2.
+template <TypedExpr A, TypedExpr B>
+struct NormalInterval {
+  A low;
+  B high;
+
+  constexpr auto narrow() const { return less((high - low) * (1 + abs(low)), 0.5); }
+  constexpr auto middle() const { return where(narrow(), 0.5 * (low + high), 0); }
+  constexpr auto width() const { return where(narrow(), high - low, 0); }
+  /// f(m), f'(m) and f''(m): f is the sum of He(2k, m) (w/2)^2k / (2k+1)!, with Hermite's
+  /// polynomials, of which He'(n, m) = n He(n-1, m).
+  constexpr auto series() const {
+    const auto m = middle();
+    const auto w = width();
+    auto factor = 0 * m + 1;
+    auto even = factor;
+    auto odd = m;
+    std::array f = {factor, 0 * m, 0 * m};
+    for (double n = 2; n <= 14; n += 2) {
+      factor = factor * square(0.5 * w) / (n * (n + 1));
+      f[2] = f[2] + n * (n - 1) * factor * even;
+      f[1] = f[1] + n * factor * odd;
+      even = m * odd - (n - 1) * even;
+      odd = m * even - n * odd;
+      f[0] = f[0] + factor * even;
+    }
+    return f;
+  }
+  /// The logarithm of the probability of such numbers.
+  constexpr auto log_mass() const {
+    const auto near = log_density(middle()) + log(where(narrow(), width() * series()[0], 1));
+    return where(narrow(), near, log_mass_if_wide());
+  }
+  /// The same probability over e^log_all.
+  template <TypedExpr R>
+  constexpr auto share(const R& log_all) const {
+    const auto in = narrow();
+    const auto near = width() * series()[0] * exp(where(in, log_density(middle()) - log_all, 0));
+    return where(in, near, exp(where(in, 0, log_mass_if_wide() - log_all)));
+  }
+  template <TypedExpr Z>
+  static constexpr auto log_density(const Z& z) {
+    return -0.5 * square(z) - half_log_2_pi;
+  }
+
+ private:
+  constexpr auto log_mass_if_wide() const {
+    const auto a = where(narrow(), -1, low);
+    const auto b = where(narrow(), 1, high);
+    // In the upper tail as the difference of the upper tails.
+    const auto flip = greater(a, 0);
+    const auto more = where(flip, -a, b);
+    const auto less = where(flip, -b, a);
+    const auto all = is_inf(less);
+    const auto y = log_ndtr(more);
+    return y + log1p(-where(all, 0, exp(log_ndtr(where(all, more, less)) - y)));
+  }
+};
+template <TypedExpr A, TypedExpr B>
+NormalInterval(const A&, const B&) -> NormalInterval<A, B>;
+
+}  // namespace detail
+
 /// The normal distribution of loc and scale within [low, high]; the bounds may be infinite. Far in
-/// a tail it has the digits that the difference of two distribution functions has there.
+/// a tail the mean and the variance have fewer digits, and draws and quantiles stay at the bound.
 template <Element T, class L, class S, class A, class B>
 struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
   static constexpr std::string_view class_name = "TruncatedNormal";
@@ -224,19 +297,14 @@ struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
   template <class V>
   constexpr auto cdf(const V& v) const {
     const auto x = minimum(maximum(this->value(v), low), high);
-    const auto z = (x - loc) / scale;
-    // In the upper tail as the difference of the upper tails.
-    const auto flip = greater(lower(), 0);
-    const auto part = ndtr(where(flip, -lower(), z)) - ndtr(where(flip, -z, lower()));
-    return minimum(part / mass(), 1);
+    const detail::NormalInterval part{lower(), (x - loc) / scale};
+    return minimum(part.share(log_mass()), 1);
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
     const auto x = minimum(maximum(this->value(v), low), high);
-    const auto z = (x - loc) / scale;
-    const auto flip = greater(lower(), 0);
-    const auto part = ndtr(where(flip, -z, upper())) - ndtr(where(flip, -upper(), z));
-    return minimum(part / mass(), 1);
+    const detail::NormalInterval part{(x - loc) / scale, upper()};
+    return minimum(part.share(log_mass()), 1);
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -245,15 +313,16 @@ struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
     return where(inside, inverse(where(inside, q, 0.5)), detail::not_a_number);
   }
   constexpr auto entropy() const {
-    const auto rest = 0.5 * (edge(lower()) - edge(upper())) / mass();
-    return this->per_batch(log(scale) + log_mass() + (detail::half_log_2_pi + 0.5) + rest);
+    const auto [shift, spread] = moments();
+    const auto squares = spread + square(numbers().middle() + shift);
+    return this->per_batch(log(scale) + log_mass() + detail::half_log_2_pi + 0.5 * squares);
   }
-  constexpr auto mean() const { return this->per_batch(loc + scale * shift()); }
+  constexpr auto mean() const {
+    const auto centre = where(numbers().narrow(), 0.5 * (low + high), loc);
+    return this->per_batch(centre + scale * moments().first);
+  }
   constexpr auto mode() const { return this->per_batch(minimum(maximum(loc, low), high)); }
-  constexpr auto variance() const {
-    const auto rest = (edge(lower()) - edge(upper())) / mass();
-    return this->per_batch(square(scale) * (1 + rest - square(shift())));
-  }
+  constexpr auto variance() const { return this->per_batch(square(scale) * moments().second); }
 
  private:
   /// The quantile of q in [0, 1].
@@ -264,25 +333,33 @@ struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
     const auto z = ndtri(where(flip, below - q * mass(), below + q * mass()));
     return minimum(maximum(loc + scale * where(flip, -z, z), low), high);
   }
-  constexpr auto lower() const { return (low - loc) / scale; }
-  constexpr auto upper() const { return (high - loc) / scale; }
-  constexpr auto log_mass() const {
-    const auto flip = greater(lower(), 0);
-    return detail::log_difference(log_ndtr(where(flip, -lower(), upper())),
-                                  log_ndtr(where(flip, -upper(), lower())));
+  constexpr auto lower() const { return standard(low); }
+  constexpr auto upper() const { return standard(high); }
+  /// (x - loc) / scale; an infinite bound has no gradient.
+  template <class X>
+  constexpr auto standard(const X& x) const {
+    const auto ends = is_inf(x);
+    return where(ends, x, (where(ends, loc, x) - loc) / scale);
   }
+  constexpr auto numbers() const { return detail::NormalInterval{lower(), upper()}; }
+  constexpr auto log_mass() const { return numbers().log_mass(); }
   constexpr auto mass() const { return exp(log_mass()); }
-  template <class Z>
-  static constexpr auto density(const Z& z) {
-    return exp(-0.5 * square(z) - detail::half_log_2_pi);
+  /// The mean, if narrow less the middle, and the variance of the standard distribution.
+  constexpr auto moments() const {
+    const auto [f, slope, curve] = numbers().series();
+    const auto narrow = numbers().narrow();
+    const auto term = [&](const auto& z, int power) {  // z^power times the density at z
+      const auto ends = logical_or(is_inf(z), narrow);
+      const auto y = where(ends, 0, z);
+      const auto density =
+          exp(where(ends, -detail::infinity, numbers().log_density(y) - log_mass()));
+      return power == 0 ? density : y * density;
+    };
+    const auto mean = term(lower(), 0) - term(upper(), 0);
+    const auto squares = 1 + term(lower(), 1) - term(upper(), 1);
+    return std::pair(where(narrow, -slope / f, mean),
+                     where(narrow, curve / f - square(slope / f), squares - square(mean)));
   }
-  /// z times the density at z; 0 at infinity.
-  template <class Z>
-  static constexpr auto edge(const Z& z) {
-    const auto finite = where(is_inf(z), 0, z);
-    return finite * density(finite);
-  }
-  constexpr auto shift() const { return (density(lower()) - density(upper())) / mass(); }
 };
 template <Operand L, Operand S, Operand A, Operand B>
 TruncatedNormal(const L&, const S&, const A&, const B&, Options = {})

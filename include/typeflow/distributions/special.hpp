@@ -96,10 +96,11 @@ constexpr auto lbeta(const A& a, const B& b) {
 }
 
 namespace detail {
-/// log(e^a - e^b) for a >= b.
-template <TypedExpr A, TypedExpr B>
-constexpr auto log_difference(const A& a, const B& b) {
-  return a + log1p(-exp(b - a));
+/// log(1 + x^2), also where x^2 overflows. (S) -> (S)
+template <TypedExpr X>
+constexpr auto log1p_square(const X& x) {
+  const auto far = greater(abs(x), 1e8);
+  return where(far, 2 * log(where(far, abs(x), 1)), log1p(square(where(far, 0, x))));
 }
 }  // namespace detail
 
