@@ -30,7 +30,7 @@ Output<typename E::T> output_of(const KernelCall& call) {
 /// b) sets the beginnings of the rows of a and of b, and returns the number of products. Of
 /// `padded` rows, returns whether all sums are finite.
 template <class T, class A, int V, class Runs>
-[[gnu::noinline, gnu::flatten]] bool window_tile(Runs runs, bool padded,
+[[gnu::noinline, gnu::flatten]] bool window_tile(const Runs& from, bool padded,
                                                  T* const (&to)[TileShape<T, A>::rows]) {
   using S = TileShape<T, A>;
   TileSums<T, A, V> sums;
@@ -39,6 +39,8 @@ template <class T, class A, int V, class Runs>
     unrolled<V>([&](auto v)
                     TYPEFLOW_INLINE_LAMBDA { __builtin_prefetch(to[i] + v * S::lanes, 1); });
   });
+  Runs runs = from;
+  runs.start();
   while (runs.more()) {
     const T* at[S::rows];
     const T* b = nullptr;
@@ -168,6 +170,8 @@ class WindowProduct {
     const T* weights;
     const T* zeros;
     std::int64_t column;  ///< the group's first column in the result
+    WindowOrder order =
+        WindowOrder::best(axes, z.samples, channels() * std::int64_t{sizeof(T)}, S::rows);
     std::int64_t taps() const { return axes[0].taps * axes[1].taps * axes[2].taps; }
     std::int64_t channels() const { return z.depth * z.groups; }
   };
@@ -228,7 +232,7 @@ class WindowProduct {
     Block blocks[row_group];
     const std::int64_t depth = product.taps() * product.z.depth;
     const int count = static_cast<int>((last - first + S::rows - 1) / S::rows);
-    place_windows(product.axes, first, last, blocks);
+    place_windows(product.axes, product.order, first, last, blocks);
     // All panels for a block, which then stays in the first cache, if the panels come from the
     // second one; otherwise all blocks for a panel.
     constexpr std::int64_t second_cache = (std::int64_t{1} << 17) / sizeof(T);
@@ -274,48 +278,27 @@ class WindowProduct {
   static void tile_of(const Product& product, const Block& block, const T* panel,
                       std::int64_t width, T* const (&to)[S::rows]) {
     const GatherAxis* const axes = product.axes;
-    const std::int64_t depth = product.z.depth;
-    const bool whole = product.z.groups == 1 && axes[2].tap_step == 1 && block.inside_widths;
-    const std::int64_t taps = product.taps();
-    const Runs runs{axes,
-                    &block,
-                    product.image,
-                    product.zeros,
-                    panel,
-                    product.channels(),
-                    width,
-                    whole ? axes[2].taps * depth : depth,
-                    whole,
-                    taps == 0 ? 0
-                    : whole   ? axes[0].taps * axes[1].taps
-                              : taps,
-                    taps == 1 ? S::rows * axes[2].step * product.channels() : 0};
-    if (window_tile<T, A, V>(runs, !block.inside, to)) return;
-    for (int i = 0; i < block.count; ++i) sum_inside(product, block, i, panel, width, to[i]);
+    const bool whole = product.z.groups == 1 && axes[2].tap_step == 1 && block.alike[2];
+    const bool finite = window_tile<T, A, V>(
+        Runs{axes, block, product.image, product.zeros, panel, product.channels(), width,
+             product.z.depth, whole,
+             product.taps() == 1 ? S::rows * axes[2].step * product.channels() : 0},
+        !block.inside(), to);
+    if (!finite) sum_inside<V>(product, block, panel, width, to);
   }
 
-  /// The sums of one row, with the padding left out: there, zero times an infinite weight is zero.
-  static void sum_inside(const Product& product, const Block& block, int row, const T* panel,
-                         std::int64_t width, T* to) {
-    const GatherAxis* const axes = product.axes;
-    const std::int64_t depth = product.z.depth;
-    const Runs runs{axes,  &block, product.image, nullptr, panel, product.channels(),
-                    width, depth,  false,         0,       0};
-    using B = xsimd::batch<T, A>;
-    for (std::int64_t j = 0; j < width; j += S::lanes) {
-      const T* b = panel + j;
-      B sum(T(0));
-      for (std::int64_t tap = 0; tap < product.taps(); ++tap) {
-        const T* const from =
-            runs.pixel(row, tap / (axes[1].taps * axes[2].taps) * axes[0].tap_step,
-                       tap / axes[2].taps % axes[1].taps * axes[1].tap_step,
-                       tap % axes[2].taps * axes[2].tap_step, nullptr);
-        for (std::int64_t c = 0; c < depth; ++c, b += width) {
-          if (from == nullptr) continue;
-          sum = cpu_kernels::fma(B(from[c]), B::load_unaligned(b), sum);
-        }
-      }
-      sum.store_unaligned(to + j);
+  /// Computes the sums row by row, with its padding left out of each: there, zero times an infinite
+  /// weight is zero.
+  template <int V>
+  [[gnu::noinline]] static void sum_inside(const Product& product, const Block& block,
+                                           const T* panel, std::int64_t width,
+                                           T* const (&to)[S::rows]) {
+    alignas(64) T tile[S::rows * S::width];
+    T* rows[S::rows];
+    for (int i = 0; i < S::rows; ++i) rows[i] = tile + i * S::width;
+    for (int i = 0; i < block.count; ++i) {
+      tile_of<V>(product, block.only(i, product.axes), panel, width, rows);
+      std::copy_n(tile, V * S::lanes, to[i]);
     }
   }
 };

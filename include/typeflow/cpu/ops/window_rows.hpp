@@ -12,6 +12,25 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
+/// Taps [begin, end) of an axis.
+struct TapRange {
+  std::int64_t begin;
+  std::int64_t end;
+  bool operator==(const TapRange&) const = default;
+  bool has_all(const GatherAxis& axis) const { return begin == 0 && end == axis.taps; }
+};
+
+/// Those taps of a window that begins at this pixel which are inside of the image. If none are, a
+/// range that adds nothing to others.
+inline TapRange taps_of(const GatherAxis& axis, std::int64_t at) {
+  if (at >= 0 && at + (axis.taps - 1) * axis.tap_step < axis.extent) return {0, axis.taps};
+  const auto first_behind = [&](std::int64_t distance) {  // the first tap so far behind the first
+    return distance <= 0 ? 0 : (distance + axis.tap_step - 1) / axis.tap_step;
+  };
+  const TapRange taps{first_behind(-at), std::min(axis.taps, first_behind(axis.extent - at))};
+  return taps.begin < taps.end ? taps : TapRange{axis.taps, 0};
+}
+
 /// The rows of a block: where their windows begin in the image, and their places in the result.
 template <class T, class S>
 struct WindowBlock {
@@ -19,66 +38,122 @@ struct WindowBlock {
   std::int64_t at[S::rows][max_window_rank];
   std::int64_t result[S::rows];
   int count;
-  bool inside;         ///< whether all taps of all rows are inside
-  bool inside_widths;  ///< whether all are inside along the width
+  TapRange taps[max_window_rank];  ///< those that see the image from any row
+  bool alike[max_window_rank];     ///< whether they are the same from all rows
+  bool inside() const { return alike[0] && alike[1] && alike[2]; }
+  /// A block that repeats this row.
+  WindowBlock only(int row, const GatherAxis* axes) const {
+    WindowBlock block = *this;
+    for (int a = 0; a < max_window_rank; ++a) {
+      block.taps[a] = taps_of(axes[a], at[row][a]);
+      block.alike[a] = true;
+      for (int i = 0; i < S::rows; ++i) block.at[i][a] = at[row][a];
+    }
+    std::fill_n(block.pixel, S::rows, pixel[row]);
+    return block;
+  }
+};
+
+/// The order of rows: `together` samples, place by place.
+struct WindowOrder {
+  std::int64_t samples;
+  std::int64_t together;
+  bool padded;  ///< whether a window sees padding
+
+  /// Of images with padding, as many samples together as a block has rows: these see the same
+  /// padding, and leave it out. One, if the lines of the images that a window meets, of pixels of
+  /// so many bytes, are too large for a cache.
+  static WindowOrder best(const GatherAxis* axes, std::int64_t samples, std::int64_t bytes,
+                          int rows) {
+    bool padded = false;
+    std::int64_t of_lines = rows * bytes * axes[2].extent;
+    for (int a = 0; a < max_window_rank; ++a) {
+      const GatherAxis& axis = axes[a];
+      const std::int64_t last = (axis.places - 1) * axis.step + axis.offset;
+      padded = padded || axis.offset < 0 || !taps_of(axis, last).has_all(axis);
+      if (a < 2) of_lines *= std::min(axis.extent, (axis.taps - 1) * axis.tap_step + 1);
+    }
+    constexpr std::int64_t cached = std::int64_t{1} << 21;
+    const bool fits = of_lines <= cached;
+    return {samples, padded && fits ? std::min<std::int64_t>(samples, rows) : 1, padded};
+  }
 };
 
 /// Finds the blocks of rows [first, last).
 template <class T, class S>
-void place_windows(const GatherAxis* axes, std::int64_t first, std::int64_t last,
-                   WindowBlock<T, S>* blocks) {
-  std::int64_t place[max_window_rank];
-  std::int64_t sample = first;
-  for (int a = max_window_rank - 1; a >= 0; --a) {
-    place[a] = sample % axes[a].places;
-    sample /= axes[a].places;
-  }
+void place_windows(const GatherAxis* axes, const WindowOrder& order, std::int64_t first,
+                   std::int64_t last, WindowBlock<T, S>* blocks) {
   constexpr int width = max_window_rank - 1;
-  // A line of places along the width: its coordinates, and its first pixel and result.
-  std::int64_t line[width] = {};
+  const auto product = [&](auto extent) {
+    return extent(axes[0]) * extent(axes[1]) * extent(axes[2]);
+  };
+  const std::int64_t places = product([](const GatherAxis& a) { return a.places; });
+  const std::int64_t of_image = product([](const GatherAxis& a) { return a.extent; });
+  const std::int64_t of_result = product([](const GatherAxis& a) { return a.result; });
+  std::int64_t sample = first / places / order.together * order.together;
+  std::int64_t together = std::min(order.together, order.samples - sample);
+  std::int64_t rest = first - sample * places;
+  std::int64_t number = rest % together;  // of the sample among those together
+  rest /= together;
+  std::int64_t place[max_window_rank];
+  for (int a = width; a >= 0; --a) {
+    place[a] = rest % axes[a].places;
+    rest /= axes[a].places;
+  }
+  // A line of places along the width: its coordinates, and its first pixel and result in the first
+  // of the samples.
+  std::int64_t at[max_window_rank];
+  TapRange taps[] = {{0, axes[0].taps}, {0, axes[1].taps}, {0, axes[2].taps}};
   std::int64_t pixel = 0;
   std::int64_t result = 0;
-  bool line_fits = true;
-  const auto fits = [](const GatherAxis& axis, std::int64_t at) {
-    return at >= 0 && at + (axis.taps - 1) * axis.tap_step < axis.extent;
+  const auto begin_place = [&] {
+    at[width] = place[width] * axes[width].step + axes[width].offset;
+    if (order.padded) taps[width] = taps_of(axes[width], at[width]);
   };
   const auto begin_line = [&] {
     pixel = result = sample;
-    line_fits = true;
     for (int a = 0; a < width; ++a) {
       const GatherAxis& axis = axes[a];
-      line[a] = place[a] * axis.step + axis.offset;
-      pixel = pixel * axis.extent + line[a];
+      at[a] = place[a] * axis.step + axis.offset;
+      taps[a] = taps_of(axis, at[a]);
+      pixel = pixel * axis.extent + at[a];
       result = result * axis.result + axis.first_place + place[a] * axis.place_step;
-      line_fits = line_fits && fits(axis, line[a]);
     }
     pixel *= axes[width].extent;
     result = result * axes[width].result + axes[width].first_place;
+    begin_place();
   };
   begin_line();
   for (; first < last; first += S::rows, ++blocks) {
     WindowBlock<T, S>& block = *blocks;
     block.count = static_cast<int>(std::min<std::int64_t>(S::rows, last - first));
-    block.inside = true;
-    block.inside_widths = true;
     for (int i = 0; i < S::rows; ++i) {
-      for (int a = 0; a < width; ++a) block.at[i][a] = line[a];
-      const std::int64_t at = place[width] * axes[width].step + axes[width].offset;
-      block.at[i][width] = at;
-      block.pixel[i] = pixel + at;
-      block.result[i] = result + place[width] * axes[width].place_step;
-      block.inside_widths = block.inside_widths && fits(axes[width], at);
-      block.inside = block.inside && line_fits;
+      for (int a = 0; a < max_window_rank && (i == 0 || order.padded); ++a) {
+        block.at[i][a] = at[a];
+        if (i == 0) block.taps[a] = taps[a];
+        block.alike[a] = i == 0 || (block.alike[a] && block.taps[a] == taps[a]);
+        block.taps[a] = {std::min(block.taps[a].begin, taps[a].begin),
+                         std::max(block.taps[a].end, taps[a].end)};
+      }
+      block.pixel[i] = pixel + at[width] + number * of_image;
+      block.result[i] = result + place[width] * axes[width].place_step + number * of_result;
       if (i + 1 >= block.count && first + S::rows >= last) continue;  // the last row is repeated
-      if (++place[width] < axes[width].places) continue;
+      if (++number < together) continue;
+      number = 0;
+      if (++place[width] < axes[width].places) {
+        begin_place();
+        continue;
+      }
       place[width] = 0;
       for (int a = width - 1; a >= 0 && ++place[a] == axes[a].places; --a) {
         place[a] = 0;
-        if (a == 0) ++sample;
+        if (a == 0) {
+          sample += together;
+          together = std::min(order.together, order.samples - sample);
+        }
       }
       begin_line();
     }
-    block.inside = block.inside && block.inside_widths;
   }
 }
 
@@ -86,62 +161,59 @@ void place_windows(const GatherAxis* axes, std::int64_t first, std::int64_t last
 template <class T, class S>
 struct BlockRuns {
   const GatherAxis* axes;
-  const WindowBlock<T, S>* block;
+  const WindowBlock<T, S>& block;
   const T* image;
   const T* zeros;
-  const T* b;
+  const T* panel;
   std::int64_t channels;  ///< channels of the image
   std::int64_t pitch;
-  std::int64_t piece;  ///< products of a run
+  std::int64_t depth;  ///< products of a tap
   bool whole;          ///< whether a run has all taps along the width
-  std::int64_t count;
   std::int64_t ahead;  ///< distance of the next block's pixels, if they are read in order; or 0
-  std::int64_t k[max_window_rank] = {};
+  std::int64_t k[max_window_rank] = {block.taps[0].begin, block.taps[1].begin, block.taps[2].begin};
+  std::int64_t shift = 0;  ///< pixels from a window's first tap to this one
+  const T* b = panel;      ///< the weights of this tap
 
-  TYPEFLOW_INLINE bool more() { return count-- > 0; }
-  /// Leaves out runs of which all rows see padding. Returns 0 if these are the last ones.
-  TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
-    bool sees_image = rows_of_run(at, right);
-    while (!sees_image && count-- > 0) sees_image = rows_of_run(at, right);
-    return sees_image ? piece : 0;
+  TYPEFLOW_INLINE void start() {
+    if (k[0] + k[1] + k[2] != 0) find_tap();
   }
-  /// The next run. Returns whether a row sees the image.
-  TYPEFLOW_INLINE bool rows_of_run(const T* (&at)[S::rows], const T*& right) {
-    const std::int64_t z = k[0] * axes[0].tap_step;
-    const std::int64_t y = k[1] * axes[1].tap_step;
-    const std::int64_t x = k[2] * axes[2].tap_step;
-    const std::int64_t shift = (z * axes[1].extent + y) * axes[2].extent + x;
-    bool sees_image = block->inside;
-    if (block->inside) {
+  /// Finds shift and b.
+  TYPEFLOW_INLINE void find_tap() {
+    const std::int64_t y = k[0] * axes[0].tap_step * axes[1].extent + k[1] * axes[1].tap_step;
+    shift = y * axes[2].extent + k[2] * axes[2].tap_step;
+    b = panel + ((k[0] * axes[1].taps + k[1]) * axes[2].taps + k[2]) * depth * pitch;
+  }
+  TYPEFLOW_INLINE bool more() const {
+    return k[0] < block.taps[0].end && k[1] < block.taps[1].end && k[2] < block.taps[2].end;
+  }
+  TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
+    if (block.inside()) {
       unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
-        at[i] = image + (block->pixel[i] + shift) * channels;
+        at[i] = image + (block.pixel[i] + shift) * channels;
       });
     } else {
       for (int i = 0; i < S::rows; ++i) {
-        at[i] = pixel(i, z, y, x, zeros);
-        sees_image = sees_image || at[i] != zeros;
+        at[i] = sees(i) ? image + (block.pixel[i] + shift) * channels : zeros;
       }
     }
     right = b;
-    b += piece * pitch;
-    if (whole || ++k[2] == axes[2].taps) {
-      k[2] = 0;
-      if (++k[1] == axes[1].taps) {
-        k[1] = 0;
-        ++k[0];
-      }
+    const std::int64_t taps = whole ? block.taps[2].end - k[2] : 1;
+    k[2] += taps;
+    for (int a = 2; a > 0 && k[a] == block.taps[a].end; --a) {
+      k[a] = block.taps[a].begin;
+      ++k[a - 1];
     }
-    return sees_image;
+    find_tap();  // while the processor computes this one's products
+    return taps * depth;
   }
-  /// Returns what a row reads at a tap: `padding` outside of the image.
-  const T* pixel(int row, std::int64_t z, std::int64_t y, std::int64_t x, const T* padding) const {
-    const std::int64_t* const from = block->at[row];
-    const bool inside = is_in(from[0] + z, axes[0].extent) && is_in(from[1] + y, axes[1].extent) &&
-                        (whole || is_in(from[2] + x, axes[2].extent));
-    const std::int64_t shift = (z * axes[1].extent + y) * axes[2].extent + x;
-    return inside ? image + (block->pixel[row] + shift) * channels : padding;
+  /// Whether a row's tap is inside of the image.
+  TYPEFLOW_INLINE bool sees(int row) const {
+    const auto inside = [&](int a) TYPEFLOW_INLINE_LAMBDA {
+      const std::int64_t at = block.at[row][a] + k[a] * axes[a].tap_step;
+      return static_cast<std::uint64_t>(at) < static_cast<std::uint64_t>(axes[a].extent);
+    };
+    return inside(0) & inside(1) & inside(2);
   }
-  static bool is_in(std::int64_t at, std::int64_t extent) { return at >= 0 && at < extent; }
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

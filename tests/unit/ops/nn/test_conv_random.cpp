@@ -109,7 +109,7 @@ Drawn draw(std::uint64_t seed) {
   for (int i = 3 - d.rank; i < 3; ++i) {
     d.numbers.axes[static_cast<std::size_t>(i)] = draw_axis(random, longest);
   }
-  d.numbers.batch = one_of(random, {0, 1, 1, 2, 3, 4});
+  d.numbers.batch = one_of(random, {0, 1, 1, 2, 3, 4, 8, 19});
   d.numbers.groups = one_of(random, {1, 1, 1, 2, 3, 17});
   d.numbers.channels = d.numbers.groups * one_of(random, {1, 1, 2, 3, 5, 8, 16, 17});
   d.numbers.filters = d.numbers.groups * (random.chance(0.2) && d.numbers.groups < 4
