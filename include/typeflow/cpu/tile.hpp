@@ -133,13 +133,14 @@ struct TileSums {
                            std::int64_t pitch, std::int64_t depth, std::int64_t ahead = 0,
                            F others = {}) {
     constexpr std::int64_t line = 64 / sizeof(T);
-    std::int64_t offset = 0;  // one register; moving the rows' pointers would take many additions
-    for (std::int64_t k = 0; k < depth; ++k) {
+    // One register each; moving the rows' pointers would take many additions.
+    std::int64_t offset = 0;
+    for (std::int64_t left_over = depth; left_over > 0; --left_over) {
       B right[V];
       unrolled<V>([&](auto v)
                       TYPEFLOW_INLINE_LAMBDA { right[v] = B::load_unaligned(b + v * S::lanes); });
       others();
-      if (ahead != 0 && k % line == 0) {
+      if (ahead != 0 && left_over % line == 0) {
         unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA { prefetch(at[i] + offset, ahead); });
       }
       unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
@@ -181,9 +182,10 @@ template <class T, class A, int V, int R = TileShape<T, A>::rows, class F = NoPr
 /// rows of a and of b, and returns the number of products. Their elements lie runs.step and
 /// runs.pitch apart. At each step of a run, calls a copy of runs.others().
 template <class T, class A, int V, class Runs, int R = TileShape<T, A>::rows>
-[[gnu::noinline, gnu::flatten]] void gathered_tile(Runs runs, T* tile, std::int64_t tile_pitch,
-                                                   bool go_on) {
+[[gnu::noinline, gnu::flatten]] void gathered_tile(const Runs& from, T* tile,
+                                                   std::int64_t tile_pitch, bool go_on) {
   TileSums<T, A, V, R> sums;
+  Runs runs = from;
   if (go_on) {
     sums.load(tile, tile_pitch);
   } else {
