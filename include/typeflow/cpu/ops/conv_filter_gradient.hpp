@@ -79,7 +79,6 @@ class FilterProduct {
       constexpr std::int64_t places_of_part = 1024;
       constexpr std::int64_t cached = (std::int64_t{1} << 18) / sizeof(T);
       constexpr std::int64_t panels_of_band = 6;  // at least
-      constexpr std::int64_t longest = 512;       // chunk
       const std::int64_t sums = tiles_of_unit() * of_tile;
       together = copies_x || groups > 1 || sums == 0
                      ? 1
@@ -92,10 +91,11 @@ class FilterProduct {
                              std::min(wanted / parts, panels.count / panels_of_band), 1,
                              std::max<std::int64_t>(panels.count, 1));
       const bool small = together * sums <= 2 * cached;
-      chunk = parts == 1 && depth <= longest && !copies_x ? std::max<std::int64_t>(depth, 1)
-              : copies_x                                  ? PaddedBlocks::most_places
-              : small                                     ? longest / 4
-                                                          : longest / 2;
+      chunk = parts == 1 && depth <= SeenPlaces::most && !copies_x
+                  ? std::max<std::int64_t>(depth, 1)
+              : copies_x ? PaddedBlocks::most_places
+              : small    ? SeenPlaces::most / 4
+                         : SeenPlaces::most / 2;
       // Copies pay if several tiles read them. There is one for each task. Of short rows, the
       // places of a chunk lie in few cache lines as they are.
       constexpr std::int64_t short_row = 1024 / sizeof(T);
@@ -150,23 +150,22 @@ class FilterProduct {
         const std::int64_t tap = unit % z.taps;
         const T* const x = call.operand<const T>(0) + group * z.of_x;
         const T* const y = call.operand<const T>(1) + group * z.of_y;
-        if (z.packs_x) pack_strips(op, z, x, tap, first, last, task.copies);
+        const SeenPlaces seen = see(op, z, x, tap, first, last, task.copies);
         T* to = copy_of_y;
         for (std::int64_t p = task.panel; p < task.last_panel; ++p) {
           const std::int64_t width = z.panels.width(p);
           const bool copied = z.copied(p);
           if (copied && group != copied_group) copy_panel(z, y, p, first, last, to);
-          // A pointer as if the copy began at place 0.
-          const PanelRows<T> right = copied ? PanelRows<T>{to, width, first}
-                                            : PanelRows<T>{y + z.panels.first(p), z.filters, 0};
+          const T* const right = copied ? to : y + first * z.filters + z.panels.first(p);
           if (copied) to += z.chunk * width;
           for (std::int64_t block = 0; block < z.blocks(); ++block) {
             const std::int64_t number = unit * z.tiles_of_unit() + block * z.panels.count + p;
             T* const tile = z.in_one_go() ? own : task.sums + number * of_tile;
+            const T* const left = z.packs_x ? task.copies + block * z.strip() : x + block * S::rows;
+            const std::int64_t rows = z.packs_x ? S::rows : z.of_x - block * S::rows;
             with_vectors<S>(width, [&](auto vectors) {
-              PlaceRuns<T, S> runs(op, z, x, tap, block, right, first, last);
-              if (z.packs_x) runs.read_strip(task.copies + block * z.strip(), first);
-              gathered_tile<T, A, vectors()>(runs, tile, S::width, go_on);
+              seen_places_tile<T, A, vectors()>(seen, left, static_cast<int>(rows), right,
+                                                copied ? width : z.filters, tile, go_on);
             });
             if (!is_last) continue;
             if (z.parts == 1) finish_tile_number(call, finish, z, number, tile);
@@ -178,27 +177,30 @@ class FilterProduct {
     }
   }
 
-  /// Copies the rows of x that a tap sees from places [first, last): a strip for each block.
-  static void pack_strips(const ops::ConvAttributes& op, const Sizes& z, const T* x,
-                          std::int64_t tap, std::int64_t first, std::int64_t last, T* to) {
-    PlaceRuns<T, S> runs(op, z, x, tap, 0, PanelRows<T>{nullptr, 0, 0}, first, last);
+  /// What a tap sees of x from places [first, last). If the rows of x are packed, copies them: a
+  /// strip for each block.
+  static SeenPlaces see(const ops::ConvAttributes& op, const Sizes& z, const T* x, std::int64_t tap,
+                        std::int64_t first, std::int64_t last, T* strips) {
+    SeenPlaces seen;
     const std::int64_t whole = z.of_x / S::rows;
     const std::int64_t rest = z.of_x - whole * S::rows;
-    while (runs.more()) {
-      const T* at[S::rows];
-      std::int64_t place = 0;
-      const std::int64_t length = runs.next(at, place);
-      const T* from = at[0];
-      for (std::int64_t k = place; k < place + length; ++k, from += runs.step) {
-        T* strip = to + (k - first) * S::rows;
+    RunsOfTap runs(op, tap, first, last);
+    for (PlaceRun run; runs.next(run);) {
+      std::int64_t from = run.pixel * z.channels;
+      for (std::int64_t k = 0; k < run.length; ++k, from += op.window.stride[2] * z.channels) {
+        const std::int64_t place = run.place + k - first;
+        seen.add(place, z.packs_x ? place * S::rows : from);
+        if (!z.packs_x) continue;
+        T* strip = strips + place * S::rows;
         for (std::int64_t block = 0; block < whole; ++block, strip += z.strip()) {
-          std::memcpy(strip, from + block * S::rows, S::rows * sizeof(T));
+          std::memcpy(strip, x + from + block * S::rows, S::rows * sizeof(T));
         }
         if (rest == 0) continue;
-        std::copy_n(from + whole * S::rows, rest, strip);
+        std::copy_n(x + from + whole * S::rows, rest, strip);
         std::fill(strip + rest, strip + S::rows, T(0));
       }
     }
+    return seen;
   }
 
   /// Computes the sums of the blocks [begin, end) of a group, of few channels.
@@ -277,15 +279,12 @@ class FilterProduct {
         const PaddedBlocks::Block b = blocks.block(number);
         for (std::int64_t l = 0; l < b.lines; ++l) {
           const std::int64_t begin = blocks.number(b) + l * op.places(2);
-          PlaceRuns<T, S> runs(op, z, x + row % z.of_x, row / z.of_x, 0,
-                               PanelRows<T>{nullptr, 0, 0}, begin, begin + b.width);
-          while (runs.more()) {
-            const T* at[S::rows];
-            std::int64_t place = 0;
-            const std::int64_t length = runs.next(at, place);
-            for (std::int64_t k = 0; k < length; ++k) {
-              const B left(at[0][k * runs.step]);
-              const T* const right = y + (place + k) * z.filters + first;
+          RunsOfTap runs(op, row / z.of_x, begin, begin + b.width);
+          for (PlaceRun run; runs.next(run);) {
+            const T* const left_of = x + row % z.of_x + run.pixel * z.channels;
+            for (std::int64_t k = 0; k < run.length; ++k) {
+              const B left(left_of[k * op.window.stride[2] * z.channels]);
+              const T* const right = y + (run.place + k) * z.filters + first;
               for (std::int64_t j = 0; j < columns; j += S::lanes) {
                 const int width = static_cast<int>(std::min<std::int64_t>(S::lanes, columns - j));
                 const B sum =

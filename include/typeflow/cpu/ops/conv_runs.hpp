@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The runs in which ConvFilterGradient's loops go through the places of an image. Along a run, a
-// tile's rows see pixels at equal distances.
+// How ConvFilterGradient's loops go through the places of an image: in lines of a padded block, or
+// by a list of the places from which a tap sees the image.
 
 #include <algorithm>
 #include <cstdint>
@@ -29,13 +29,11 @@ ImagePosition image_position(const O& op, std::int64_t place) {
   return p;
 }
 
-/// Rows of dy, or of a copy of one of its panels.
-template <class T>
-struct PanelRows {
-  const T* data;
-  std::int64_t pitch;
-  std::int64_t first;  ///< the place of the first row
-  TYPEFLOW_INLINE const T* row(std::int64_t place) const { return data + (place - first) * pitch; }
+/// Places that lie side by side and see pixels at equal distances.
+struct PlaceRun {
+  std::int64_t place;
+  std::int64_t pixel;
+  std::int64_t length;
 };
 
 /// Brings memory that is read later: `step` bytes at each call.
@@ -80,115 +78,117 @@ struct LineRuns {
   }
 };
 
-/// The pixels that a tap sees from places [first, last): a run for each line of places, without
-/// those that see padding.
-template <class T, class S>
-struct PlaceRuns {
-  const T* x;
-  std::int64_t channels;
-  std::int64_t step;
-  std::int64_t pitch;
-  PanelRows<T> b;
-  std::int64_t place;
-  std::int64_t last;
-  std::int64_t line;  ///< places in a line
-  ImagePosition position;
-  std::int64_t places[max_window_rank];
-  std::int64_t image[max_window_rank];
-  std::int64_t stride[max_window_rank];
-  std::int64_t shift[max_window_rank];  ///< distance of the tap from a place's first pixel
-  std::int64_t row[S::rows];
-  const T* strip = nullptr;  ///< copies of the rows; null: read from x
-  std::int64_t first = 0;    ///< the place of the first copy
-
-  template <class O, class Sizes>
-  PlaceRuns(const O& op, const Sizes& z, const T* from, std::int64_t tap, std::int64_t block,
-            const PanelRows<T>& right, std::int64_t begin, std::int64_t end)
-      : x(from),
-        channels(z.channels),
-        step(op.window.stride[2] * z.channels),
-        pitch(right.pitch),
-        b(right),
-        place(begin),
-        last(end),
-        line(0),
-        position{} {
+/// Finds the runs of a tap from places [begin, end): those of a line of places, without those that
+/// see padding.
+class RunsOfTap {
+ public:
+  template <class O>
+  RunsOfTap(const O& op, std::int64_t tap, std::int64_t begin, std::int64_t end)
+      : place_(begin),
+        end_(end),
+        position_(begin < end ? image_position(op, begin) : ImagePosition{}) {
     const std::int64_t k[] = {tap / (op.window.size[1] * op.window.size[2]),
                               tap / op.window.size[2] % op.window.size[1], tap % op.window.size[2]};
-    bool plain = true;  // every place sees the pixel with its number
     for (int a = 0; a < max_window_rank; ++a) {
       const WindowAxis axis = op.window.axis(a);
-      places[a] = op.places(a);
-      image[a] = op.image[a];
-      stride[a] = axis.stride;
-      shift[a] = k[a] * axis.dilation - axis.before;
-      plain = plain && stride[a] == 1 && shift[a] == 0 && places[a] == image[a];
+      places_[a] = op.places(a);
+      image_[a] = op.image[a];
+      stride_[a] = axis.stride;
+      shift_[a] = k[a] * axis.dilation - axis.before;
     }
-    for (int i = 0; i < S::rows; ++i) {
-      row[i] = std::min<std::int64_t>(block * S::rows + i, z.of_x - 1);
-    }
-    if (begin >= end) return;
-    if (plain) {  // the places are one long line
-      places[2] = image[2] = z.depth;
-      places[0] = places[1] = image[0] = image[1] = 1;
-      position.at[2] = begin;
-    } else {
-      position = image_position(op, begin);
-    }
-    line = places[2];
   }
 
-  TYPEFLOW_INLINE bool more() const { return place < last; }
-  TYPEFLOW_INLINE NoPrefetch others() const { return {}; }
-  /// Reads copies of the rows instead, from place `first` on: S::rows elements for each place.
-  void read_strip(const T* copies, std::int64_t first_copied) {
-    strip = copies;
-    first = first_copied;
-    step = S::rows;
+  /// Finds the next one. Returns whether there is one.
+  bool next(PlaceRun& run) {
+    while (place_ < end_) {
+      run = of_line();
+      if (run.length > 0) return true;
+    }
+    return false;
   }
-  TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], const T*& right) {
-    std::int64_t begin = 0;
-    const std::int64_t length = next(at, begin);
-    right = b.row(begin);
-    return length;
-  }
-  /// The same, with the run's first place instead of its row of dy.
-  TYPEFLOW_INLINE std::int64_t next(const T* (&at)[S::rows], std::int64_t& run) {
-    const std::int64_t from = position.at[2];
-    const std::int64_t size = std::min(line - from, last - place);
-    const std::int64_t z = position.at[0] * stride[0] + shift[0];
-    const std::int64_t y = position.at[1] * stride[1] + shift[1];
+
+ private:
+  PlaceRun of_line() {
+    const std::int64_t from = position_.at[2];
+    const std::int64_t size = std::min(places_[2] - from, end_ - place_);
+    const std::int64_t z = position_.at[0] * stride_[0] + shift_[0];
+    const std::int64_t y = position_.at[1] * stride_[1] + shift_[1];
     // The places of the line that see the image: 0 <= p * stride + shift < extent.
     std::int64_t begin = from;
-    std::int64_t end = from + size;
-    if (shift[2] < 0) begin = std::max(begin, (-shift[2] + stride[2] - 1) / stride[2]);
-    const std::int64_t room = image[2] - shift[2];
-    end = std::min(end, room <= 0 ? 0 : (room + stride[2] - 1) / stride[2]);
-    const bool inside = z >= 0 && z < image[0] && y >= 0 && y < image[1] && begin < end;
-    if (!inside) end = begin = from;
-    const std::int64_t pixel = inside
-                                   ? ((position.sample * image[0] + z) * image[1] + y) * image[2] +
-                                         begin * stride[2] + shift[2]
-                                   : 0;
-    run = place + (begin - from);
-    if (strip != nullptr) {
-      unrolled<S::rows>(
-          [&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = strip + (run - first) * S::rows + i; });
-    } else {
-      unrolled<S::rows>([&](auto i)
-                            TYPEFLOW_INLINE_LAMBDA { at[i] = x + pixel * channels + row[i]; });
-    }
-    place += size;
-    position.at[2] = 0;
-    if (++position.at[1] == places[1]) {
-      position.at[1] = 0;
-      if (++position.at[0] == places[0]) {
-        position.at[0] = 0;
-        ++position.sample;
+    if (shift_[2] < 0) begin = std::max(begin, (-shift_[2] + stride_[2] - 1) / stride_[2]);
+    const std::int64_t room = image_[2] - shift_[2];
+    const std::int64_t end =
+        std::min(from + size, room <= 0 ? 0 : (room + stride_[2] - 1) / stride_[2]);
+    const bool inside = z >= 0 && z < image_[0] && y >= 0 && y < image_[1];
+    const PlaceRun run{place_ + (begin - from),
+                       ((position_.sample * image_[0] + z) * image_[1] + y) * image_[2] +
+                           begin * stride_[2] + shift_[2],
+                       inside ? end - begin : 0};
+    place_ += size;
+    position_.at[2] = 0;
+    if (++position_.at[1] == places_[1]) {
+      position_.at[1] = 0;
+      if (++position_.at[0] == places_[0]) {
+        position_.at[0] = 0;
+        ++position_.sample;
       }
     }
-    return end - begin;
+    return run;
+  }
+
+  std::int64_t place_;
+  std::int64_t end_;
+  ImagePosition position_;
+  std::int64_t places_[max_window_rank];
+  std::int64_t image_[max_window_rank];
+  std::int64_t stride_[max_window_rank];
+  std::int64_t shift_[max_window_rank];  ///< distance of the tap from a place's first pixel
+};
+
+/// Places that see the image, and what they see. Lines of an image can be short, so a register tile
+/// goes through these in one loop, not line by line.
+struct SeenPlaces {
+  static constexpr std::int64_t most = 512;
+  std::int64_t count = 0;
+  std::int64_t place[most];  ///< from the first of a part on
+  std::int64_t x[most];      ///< elements of x, or of a copy, before what is seen
+
+  void add(std::int64_t from_first, std::int64_t of_x) {
+    place[count] = from_first;
+    x[count++] = of_x;
   }
 };
+
+/// tile[i][j] = sum of x[i] * b[j] at these places, for i < rows and j < V vectors; with `go_on`,
+/// added to it. Rows of b lie `pitch` apart. Further rows of the tile are as the last one.
+template <class T, class A, int V>
+[[gnu::noinline, gnu::flatten]] void seen_places_tile(const SeenPlaces& seen, const T* x, int rows,
+                                                      const T* b, std::int64_t pitch, T* tile,
+                                                      bool go_on) {
+  using S = TileShape<T, A>;
+  using B = xsimd::batch<T, A>;
+  TileSums<T, A, V> sums;
+  if (go_on) {
+    sums.load(tile, S::width);
+  } else {
+    sums.clear();
+  }
+  const T* at[S::rows];
+  unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = x + std::min<int>(i, rows - 1); });
+  for (std::int64_t k = 0; k < seen.count; ++k) {
+    const T* const row = b + seen.place[k] * pitch;
+    const std::int64_t offset = seen.x[k];
+    B right[V];
+    unrolled<V>([&](auto v)
+                    TYPEFLOW_INLINE_LAMBDA { right[v] = B::load_unaligned(row + v * S::lanes); });
+    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+      const B left(at[i][offset]);
+      unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+        sums.sum[i][v] = cpu_kernels::fma(left, right[v], sums.sum[i][v]);
+      });
+    });
+  }
+  sums.store(tile, S::width);
+}
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels
