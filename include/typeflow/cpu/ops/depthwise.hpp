@@ -97,6 +97,7 @@ class DepthwiseLoops {
   static constexpr int N = L::size;
   static constexpr int together = 6;  ///< positions
   static constexpr int side_by_side = channel_vectors<A, T>;
+  static constexpr int of_three = side_by_side / 2;  ///< the same of three taps
 
   /// The positions `phase`, `phase` + divisor... of a row: they use the same taps.
   [[gnu::flatten]] void line(std::int64_t row, std::int64_t phase) const {
@@ -128,6 +129,14 @@ class DepthwiseLoops {
   TYPEFLOW_INLINE void all_channels(const T* x, T* y, std::int64_t u, const TapAxis::Taps& of_rows,
                                     const TapAxis::Taps& in_row) const {
     std::int64_t c = 0;
+    if constexpr (U > 1) {
+      if (columns_.taps == 3 && columns_.scale * columns_.divisor == 1 &&
+          std::abs(in_row.advance) == 1) {
+        for (; c + of_three * N <= channels_; c += of_three * N) {
+          three_taps(x + c, w_ + c, y + c, u, of_rows, in_row);
+        }
+      }
+    }
     for (; c + side_by_side * N <= channels_; c += side_by_side * N) {
       positions<U, side_by_side>(x + c, w_ + c, y + c, u, N, of_rows, in_row);
     }
@@ -151,7 +160,7 @@ class DepthwiseLoops {
     unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
       unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA { sum[k][v] = V(T(0)); });
     });
-    if constexpr (U > 1 && Vectors > 1) ask_ahead<U>(x, u, of_rows, in_row);
+    if constexpr (U > 1 && Vectors > 1) ask_ahead<U, Vectors>(x, u, of_rows, in_row);
     std::int64_t r = of_rows.source;
     for (std::int64_t i = of_rows.first; i < rows_.taps; i += of_rows.every) {
       const T* const row = x + r * columns_.read * channels_;
@@ -187,8 +196,54 @@ class DepthwiseLoops {
     });
   }
 
+  /// The same of vectors of channels for a line of three taps side by side: what several positions
+  /// read is loaded once.
+  TYPEFLOW_INLINE void three_taps(const T* x, const T* w, T* y, std::int64_t u,
+                                  const TapAxis::Taps& of_rows, const TapAxis::Taps& in_row) const {
+    constexpr int U = together;
+    constexpr int count = of_three;
+    V sum[U][count];
+    unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA { sum[k][v] = V(T(0)); });
+    });
+    ask_ahead<U, count>(x, u, of_rows, in_row);
+    // A gradient reads what lies before a position, and goes backwards through all of them.
+    const std::int64_t step = in_row.advance * channels_;
+    const std::int64_t first = in_row.advance > 0 ? u : u + U - 1;
+    std::int64_t r = of_rows.source;
+    for (std::int64_t i = of_rows.first; i < rows_.taps; i += of_rows.every) {
+      const bool exists = r >= 0 && r < rows_.read;
+      const T* from = x + (r * columns_.read + in_row.source + first) * channels_;
+      r += of_rows.advance;
+      if (!exists) continue;
+      V filter[3][count];
+      unrolled<3>([&](auto j) TYPEFLOW_INLINE_LAMBDA {
+        unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+          filter[j][v] = L::load(w + (i * 3 + j) * channels_ + v * N);
+        });
+      });
+      unrolled<U + 2>([&](auto at) TYPEFLOW_INLINE_LAMBDA {
+        unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+          const V read = L::load(from + v * N);
+          unrolled<3>([&](auto j) TYPEFLOW_INLINE_LAMBDA {
+            constexpr int k = at() - j();
+            if constexpr (k >= 0 && k < U) {
+              sum[k][v] = cpu_kernels::fma(read, filter[j][v], sum[k][v]);
+            }
+          });
+        });
+        from += step;
+      });
+    }
+    T* to = y + first * channels_;
+    unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<count>([&](auto v) TYPEFLOW_INLINE_LAMBDA { L::store(to + v * N, sum[k][v]); });
+      to += step;
+    });
+  }
+
   /// Asks for what positions some way ahead read of the row that no line has read before.
-  template <int U>
+  template <int U, int Vectors>
   TYPEFLOW_INLINE void ask_ahead(const T* x, std::int64_t u, const TapAxis::Taps& of_rows,
                                  const TapAxis::Taps& in_row) const {
     const std::int64_t more = (rows_.taps - 1 - of_rows.first) / of_rows.every * of_rows.advance;
@@ -197,7 +252,7 @@ class DepthwiseLoops {
     const std::int64_t at = in_row.source + (u + 2 * U) * columns_.scale;
     const std::int64_t from = (row * columns_.read + at) * channels_;
     unrolled<U>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
-      unrolled<side_by_side>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+      unrolled<Vectors>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
         cpu_kernels::prefetch(x, from + k * columns_.scale * channels_ + v * N);
       });
     });
