@@ -37,6 +37,15 @@ namespace typeflow::inline TYPEFLOW_ISA::detail {
   throw Error(path.string(), sentence + " (" + std::generic_category().message(reason) + ")");
 }
 
+/// Error if no file can have this path: it is empty, or the system would end it at a zero byte.
+TYPEFLOW_COLD inline const std::filesystem::path& checked_path(const std::filesystem::path& path) {
+  if (path.empty()) throw Error("the path is empty");
+  if (path.native().find('\0') != std::string::npos) {
+    throw Error(path.c_str(), "the path has a zero in it");
+  }
+  return path;
+}
+
 /// A file descriptor that closes itself.
 class Descriptor {
  public:
@@ -62,7 +71,7 @@ class Descriptor {
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const Descriptor file(::open(checked_path(path).c_str(), O_RDONLY | O_CLOEXEC));
     struct ::stat status{};
     if (!file.is_open() || ::fstat(file.number(), &status) != 0) {
       fail_file(path, "cannot be opened");
@@ -89,7 +98,7 @@ class MappedFile {
 
 /// The text of a regular file. It may shrink meanwhile: then the text is shorter.
 TYPEFLOW_COLD inline std::string text_of_file(const std::filesystem::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open(checked_path(path).c_str(), O_RDONLY | O_CLOEXEC));
   struct ::stat status{};
   if (!file.is_open() || ::fstat(file.number(), &status) != 0) fail_file(path, "cannot be opened");
   if (!S_ISREG(status.st_mode)) throw Error(path.string(), "is no regular file");
@@ -108,7 +117,7 @@ TYPEFLOW_COLD inline std::string text_of_file(const std::filesystem::path& path)
 /// until finish(). After finish() the new one is in place, and survives a loss of power.
 class ReplacingFile {
  public:
-  explicit ReplacingFile(const std::filesystem::path& path) : path_(path) {
+  explicit ReplacingFile(const std::filesystem::path& path) : path_(checked_path(path)) {
     buffer_.reserve(buffer_size);  // no allocation may fail once the file exists
     std::error_code error;
     const auto status = std::filesystem::status(path, error);

@@ -131,6 +131,7 @@ class Checkpoints::Parts {
 
   static constexpr std::string_view leaving_mark = "removing: ";
   static constexpr const char* number_key = "typeflow.checkpoint";
+  static constexpr std::int64_t largest_number = std::int64_t{1} << 62;
 
   /// The content of the file `latest`.
   struct List {
@@ -234,14 +235,16 @@ class Checkpoints::Parts {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     return error == std::errc() && end == text.data() + text.size() ? number : -1;
   }
-  /// The serial number of a checkpoint; 0 if it has none or can't be read.
+  /// The serial number of a checkpoint; 0 if it has none, one that no training can have reached, or
+  /// can't be read.
   std::int64_t number_in(const std::string& file) const {
     try {
       const detail::MappedFile mapped(folder_ / file);
       const detail::SavedFile saved = detail::parse_safetensors(mapped.bytes(), file);
       const auto found = saved.metadata.find(number_key);
       if (found != saved.metadata.end()) {
-        return std::max<std::int64_t>(number_from(found->second), 0);
+        const std::int64_t number = number_from(found->second);
+        return number > 0 && number < largest_number ? number : 0;
       }
     } catch (const Error&) {  // loading it reports the error
     }

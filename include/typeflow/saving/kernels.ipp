@@ -25,10 +25,7 @@ namespace saving {
 
 /// The path in a scalar of strings. Error if it is empty or has a zero byte.
 inline std::filesystem::path path_of(const Tensor& x) {
-  const std::string_view path = *static_cast<const std::string_view*>(x.data);
-  if (path.empty()) throw Error("the path is empty");
-  if (path.find('\0') != path.npos) throw Error("the path has a zero in it");
-  return path;
+  return detail::checked_path(*static_cast<const std::string_view*>(x.data));
 }
 inline Type type_of(const Tensor& x) {
   Dims dims{};

@@ -231,6 +231,22 @@ TEST_CASE("checkpoints are found without the file that names them, and stay") {
   CHECK(lines.size() == 1);
 }
 
+TEST_CASE("a serial number that no training can reach does not hide later checkpoints") {
+  const Folder folder;
+  tf::Variables variables;
+  set(variables, 7);
+  save(variables, folder / "model-7.safetensors",
+       {.metadata = {{"typeflow.checkpoint", "9223372036854775807"}}});
+  {
+    tf::Checkpoints saver(folder.path(), {.report = {}});
+    set(variables, 8);
+    saver.save(variables, 8);
+  }
+  std::filesystem::remove(folder / "latest");
+  tf::Checkpoints saver(folder.path(), {.report = {}});
+  CHECK(saver.restore_latest(variables) == std::optional<std::int64_t>(8));
+}
+
 TEST_CASE("a checkpoint that was left for good is restored where no other is whole, and stays") {
   const Folder folder;
   tf::Variables variables;

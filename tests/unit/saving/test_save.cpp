@@ -249,6 +249,11 @@ TEST_CASE("files that can't be opened, or are none, are an Error that names them
       has(refusal([&] { save(variables, folder / "no" / "x"); }), "x: cannot be written (No such"));
   std::ofstream(folder / "empty").flush();
   CHECK(has(refusal([&] { load(variables, folder / "empty"); }), "it has 0 bytes"));
+  CHECK(has(refusal([&] { save(variables, ""); }), "the path is empty"));
+  // The system would end the path at the zero, and write the file 'empty'.
+  const std::string zero = folder / std::string("empty\0.safetensors", 18);
+  CHECK(has(refusal([&] { save(variables, zero); }), "empty: the path has a zero in it"));
+  CHECK(has(refusal([&] { load(variables, zero); }), "empty: the path has a zero in it"));
   CHECK(std::filesystem::exists("/dev/full"));
 }
 
