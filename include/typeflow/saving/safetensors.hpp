@@ -34,30 +34,35 @@ namespace detail {
 inline constexpr std::uint64_t max_header_bytes = 100'000'000;
 inline constexpr std::size_t max_saved_rank = 64;
 
-/// An element type of the format. Types smaller than a byte are not supported.
+/// An element type of the format.
 struct SavedType {
   std::string_view name;
-  int size;
+  int bits;
   DType dtype = DType::string;  ///< string: typeflow has no such type
 };
 inline constexpr SavedType saved_types[] = {
-    {"BOOL", 1, DType::boolean},
-    {"I8", 1, DType::int8},
-    {"I16", 2, DType::int16},
-    {"I32", 4, DType::int32},
-    {"I64", 8, DType::int64},
-    {"U8", 1, DType::uint8},
-    {"U16", 2, DType::uint16},
-    {"U32", 4, DType::uint32},
-    {"U64", 8, DType::uint64},
-    {"BF16", 2, DType::bfloat16},
-    {"F16", 2, DType::float16},
-    {"F32", 4, DType::float32},
-    {"F64", 8, DType::float64},
-    {"C64", 8, DType::complex64},
-    {"F8_E4M3", 1},
-    {"F8_E5M2", 1},
-    {"F8_E8M0", 1},
+    {"BOOL", 8, DType::boolean},
+    {"I8", 8, DType::int8},
+    {"I16", 16, DType::int16},
+    {"I32", 32, DType::int32},
+    {"I64", 64, DType::int64},
+    {"U8", 8, DType::uint8},
+    {"U16", 16, DType::uint16},
+    {"U32", 32, DType::uint32},
+    {"U64", 64, DType::uint64},
+    {"BF16", 16, DType::bfloat16},
+    {"F16", 16, DType::float16},
+    {"F32", 32, DType::float32},
+    {"F64", 64, DType::float64},
+    {"C64", 64, DType::complex64},
+    {"F8_E4M3", 8},
+    {"F8_E5M2", 8},
+    {"F8_E8M0", 8},
+    {"F8_E4M3FNUZ", 8},
+    {"F8_E5M2FNUZ", 8},
+    {"F6_E2M3", 6},
+    {"F6_E3M2", 6},
+    {"F4", 4},
 };
 
 /// A name from a file in quotes, for messages. It is cut after 200 bytes.

@@ -170,13 +170,16 @@ inline void check_places(const SavedFile& file, const std::string& source) {
   std::vector<const Entry*> in_order;
   for (const Entry& entry : file.tensors) {
     const auto& [name, tensor] = entry;
-    std::int64_t bytes = tensor.type->size;
+    std::int64_t bits = tensor.type->bits;
     for (const std::uint64_t extent : tensor.shape) {
-      bytes = extent < static_cast<std::uint64_t>(too_many)
-                  ? checked_product(bytes, static_cast<std::int64_t>(extent))
-                  : too_many;
-      if (bytes == too_many) refuse(name, " has more bytes than 63 bits can count");
+      bits = extent < static_cast<std::uint64_t>(too_many)
+                 ? checked_product(bits, static_cast<std::int64_t>(extent))
+                 : too_many;
+      if (bits == too_many) refuse(name, " has more bits than 63 bits can count");
     }
+    if (bits % 8 != 0)
+      refuse(name, " has " + std::to_string(bits) + " bits, which are no whole bytes");
+    const std::int64_t bytes = bits / 8;
     if (tensor.begin > tensor.end || tensor.end > file.data.size()) {
       refuse(name, " is not within the file's " + std::to_string(file.data.size()) +
                        " bytes of data, but at " + std::to_string(tensor.begin) + " to " +

@@ -66,7 +66,7 @@ TYPEFLOW_COLD inline SavedParts saved_parts(std::vector<SavedInput>&& inputs, Me
   }
   // Large elements first. So all are aligned, because the start of the data is.
   std::ranges::sort(in_order, {}, [](const Saved& x) {
-    return std::pair(-x.type->size, std::string_view(x.name));
+    return std::pair(-x.type->bits, std::string_view(x.name));
   });
 
   SavedParts parts;

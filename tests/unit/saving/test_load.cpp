@@ -184,6 +184,19 @@ TEST_CASE("what a variable can't hold is refused, and passed over where it is no
             "no variable can hold the tensor F8_E4M3"));
 }
 
+TEST_CASE("elements of 4 and 6 bits are passed over; they must fill whole bytes") {
+  constexpr std::string_view header =
+      R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+      R"("four":{"dtype":"F4","shape":[3,2],"data_offsets":[1,4]},)"
+      R"("six":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[4,7]},)"
+      R"("eight":{"dtype":"F8_E4M3FNUZ","shape":[1],"data_offsets":[7,8]}})";
+  tf::Variables variables;
+  load(variables, file_of(header, "abcdefgh"), {.partial = true});
+  CHECK(variables.names() == std::vector<std::string>{"w"});
+  CHECK(has(refusal(R"({"w":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", "a"),
+            "tensor 'w' has 12 bits, which are no whole bytes"));
+}
+
 namespace {
 
 /// a: two bytes, b: one, c: one.
