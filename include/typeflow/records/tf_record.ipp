@@ -129,6 +129,7 @@ struct TfRecordWriter::Parts {
   }
 
   void put(std::span<const std::byte> bytes) {
+    check_open();
     if (!packs_) return file_.write(bytes);
     while (!bytes.empty()) {
       const std::size_t size = std::min<std::size_t>(bytes.size(), 1u << 30);
@@ -139,6 +140,8 @@ struct TfRecordWriter::Parts {
     }
   }
   void finish() {
+    check_open();
+    finished_ = true;
     if (packs_) {
       while (deflate_some(Z_FINISH) != Z_STREAM_END) {
       }
@@ -147,6 +150,9 @@ struct TfRecordWriter::Parts {
   }
 
  private:
+  void check_open() const {
+    if (finished_) throw Error(path_, "nothing can be written after finish()");
+  }
   int deflate_some(int flush) {
     stream_.next_out = packed_.data();
     stream_.avail_out = static_cast<uInt>(packed_.size());
@@ -160,6 +166,7 @@ struct TfRecordWriter::Parts {
   detail::ReplacingFile file_;
   z_stream stream_{};
   bool packs_ = false;
+  bool finished_ = false;
   std::vector<unsigned char> packed_;
 };
 

@@ -164,3 +164,16 @@ TEST_CASE("a writer that is not finished leaves what was there") {
                                     {.packing = tf::RecordPacking::gzip, .level = 10});
         }).find("a level of 1 to 9") != std::string::npos);
 }
+
+TEST_CASE("a record after finish() is an Error, and the file stays as it was") {
+  for (const auto packing : {tf::RecordPacking::plain, tf::RecordPacking::gzip}) {
+    const Folder folder;
+    tf::TfRecordWriter writer(folder / "file", {.packing = packing});
+    writer.write("first");
+    writer.finish();
+    const std::string late = "file: nothing can be written after finish()";
+    CHECK(message_of([&] { writer.write("late"); }).find(late) != std::string::npos);
+    CHECK(message_of([&] { writer.finish(); }).find(late) != std::string::npos);
+    CHECK(records_of(folder / "file") == std::vector<std::string>{"first"});
+  }
+}
