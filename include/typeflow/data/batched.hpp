@@ -49,6 +49,14 @@ concept NumberRow =
        x.size();
      });
 
+/// Makes room for `count` rows, but not for more than 1 GiB: a batch may be far larger than its
+/// dataset.
+template <class V>
+void reserve_rows(V& out, std::size_t count, std::size_t length = 1) {
+  const std::size_t most = (std::size_t{1} << 30) / sizeof(typename V::value_type);
+  out.reserve(std::min(count, most / std::max<std::size_t>(length, 1)) * length);
+}
+
 /// The batch of elements T. `begin(n)` makes room for n elements, add(x) adds one.
 template <class T>
 struct BatchOf {
@@ -56,7 +64,7 @@ struct BatchOf {
 
   void begin(std::size_t count) {
     out.clear();
-    out.reserve(count);
+    reserve_rows(out, count);
   }
   void add(T&& x) { out.push_back(std::move(x)); }
   type take() { return std::move(out); }
@@ -71,12 +79,12 @@ struct BatchOf<T> {
   void begin(std::size_t count) {
     out.clear();
     rows = count;
-    length = 0;
+    length = unknown;
   }
   void add(T&& x) {
-    if (out.empty()) {
+    if (length == unknown) {
       length = x.size();
-      out.reserve(rows * length);
+      reserve_rows(out, rows, length);
     } else if (x.size() != length) {
       throw Error("Dataset::batch",
                   "rows of " + std::to_string(length) + " elements, as the batch's first one",
@@ -86,9 +94,10 @@ struct BatchOf<T> {
   }
   type take() { return std::move(out); }
 
+  static constexpr std::size_t unknown = static_cast<std::size_t>(-1);
   type out;
   std::size_t rows = 0;
-  std::size_t length = 0;
+  std::size_t length = unknown;  // of the first row
 };
 
 /// Rows of texts, of one length that their type tells, are one array, too.
@@ -98,7 +107,7 @@ struct BatchOf<std::array<std::string, N>> {
 
   void begin(std::size_t count) {
     out.clear();
-    out.reserve(count * N);
+    reserve_rows(out, count, N);
   }
   void add(std::array<std::string, N>&& x) {
     for (std::string& text : x) out.push_back(std::move(text));
@@ -136,7 +145,7 @@ struct PaddedBatchOf<std::vector<A>> {
   explicit PaddedBatchOf(const PaddingValue& with) : padding(with.as<A>()) {}
   void begin(std::size_t count) {
     rows.clear();
-    rows.reserve(count);
+    reserve_rows(rows, count);
   }
   void add(std::vector<A>&& x) { rows.push_back(std::move(x)); }
   type take() {

@@ -3,9 +3,11 @@
 
 // What a dataset opens to be read once: a source of elements, or a step that reads another one.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -163,7 +165,7 @@ class BatchCursor final : public Cursor<typename Group::type> {
   }
   void skip(std::int64_t count) override {
     if (drops_) return Cursor<typename Group::type>::skip(count);
-    in_->skip(count * size_);
+    in_->skip(std::min(count, std::numeric_limits<std::int64_t>::max() / size_) * size_);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,7 +25,8 @@ class WindowCursor final : public Cursor<std::vector<T>> {
       : in_(std::move(in)),
         options_(options),
         shift_(options.shift == 0 ? size : options.shift),
-        span_(static_cast<std::size_t>((size - 1) * options.stride + 1)) {}
+        span_(static_cast<std::size_t>(std::min(size - 1, most / options.stride) * options.stride) +
+              1) {}
 
   std::optional<std::vector<T>> next() override {
     for (; gap_ > 0; --gap_) {
@@ -50,6 +52,7 @@ class WindowCursor final : public Cursor<std::vector<T>> {
   CursorOf<T> in_;
   WindowOptions options_;
   std::int64_t shift_;
+  static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::size_t span_;  // from a window's first element to its last
   std::vector<T> held_;
   std::int64_t gap_ = 0;  // elements left out between windows that do not touch

@@ -42,14 +42,15 @@ class ParallelCursor final : public Cursor<std::invoke_result_t<const F&, T>> {
     std::unique_lock lock(mutex_);
     Slot& slot = slots_[taken_ % slots_.size()];
     changed_.wait(lock, [&] { return slot.is_ready; });
-    if (slot.error != nullptr) std::rethrow_exception(slot.error);  // and again, if asked again
-    if (!slot.value) return std::nullopt;
+    const std::exception_ptr error = std::exchange(slot.error, nullptr);
+    if (!slot.value && error == nullptr) return std::nullopt;
     std::optional<R> value = std::move(slot.value);
     slot.value.reset();
     slot.is_ready = false;
     ++taken_;
     lock.unlock();
     changed_.notify_all();
+    if (error != nullptr) std::rethrow_exception(error);
     return value;
   }
 
@@ -86,7 +87,7 @@ class ParallelCursor final : public Cursor<std::invoke_result_t<const F&, T>> {
       } catch (...) {
         made.error = std::current_exception();
       }
-      if (!x) {  // the last one
+      if (!x && made.error == nullptr) {  // the last one
         const std::lock_guard lock(mutex_);
         ends_ = true;
         slots_[number % slots_.size()] = std::move(made);
@@ -95,7 +96,7 @@ class ParallelCursor final : public Cursor<std::invoke_result_t<const F&, T>> {
       }
       reading.unlock();
       try {
-        made.value = f_(std::move(*x));
+        if (x) made.value = f_(std::move(*x));
       } catch (...) {
         made.error = std::current_exception();
       }

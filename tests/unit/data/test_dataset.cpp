@@ -184,8 +184,22 @@ TEST_CASE("batches: the last one is kept, or not; rows and tuples have arrays of
   const auto uneven = tf::from_elements(std::vector<std::vector<int>>{{1, 2}, {3}});
   CHECK(message_of([&] { all_of(uneven.batch(2)); }).find("expected rows of 2 elements") !=
         std::string::npos);
+  const auto empty_first = tf::from_elements(std::vector<std::vector<int>>{{}, {3}});
+  CHECK(message_of([&] { all_of(empty_first.batch(2)); }).find("expected rows of 0 elements") !=
+        std::string::npos);
   CHECK(message_of([] { tf::from_range(0, 1).batch(0); }) ==
         "Dataset::batch: expected a size of 1 or more, got 0");
+}
+
+TEST_CASE("sizes that no dataset has take no memory") {
+  constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  CHECK(all_of(tf::from_range(0, 3).batch(huge)) == std::vector<Numbers>{{0, 1, 2}});
+  const auto rows = tf::from_rows(std::vector<float>{1, 2, 3, 4}, 2);
+  CHECK(all_of(rows.batch(huge)) == std::vector<std::vector<float>>{{1, 2, 3, 4}});
+  CHECK(all_of(rows.padded_batch(huge)).size() == 1);
+  CHECK(all_of(tf::from_range(0, 3).batch(2).skip(huge)).empty());
+  const auto windows = all_of(tf::from_range(0, 3).window(3, {.stride = huge}));
+  CHECK(windows == std::vector<Numbers>{{0}});
 }
 
 TEST_CASE("padded batches and buckets") {
@@ -281,6 +295,8 @@ TEST_CASE("an exception comes in the place of its element") {
     tf::DatasetIterator elements(dataset);
     for (std::int64_t n = 0; n < 5; ++n) CHECK(elements.next() == n);
     CHECK_THROWS_WITH_AS(elements.next(), "five", std::runtime_error);
+    for (std::int64_t n = 6; n < 20; ++n) CHECK(elements.next() == n);
+    CHECK_FALSE(elements.next());
   };
   check(tf::from_range(0, 20).map(fails));
   check(tf::from_range(0, 20).map(fails, {.threads = 4}));
