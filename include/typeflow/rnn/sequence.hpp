@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "typeflow/ops/control/scan.hpp"
-#include "typeflow/ops/elementwise/cast.hpp"
 #include "typeflow/ops/elementwise/compare.hpp"
 #include "typeflow/ops/shape/concat.hpp"
+#include "typeflow/ops/shape/fill.hpp"
 #include "typeflow/ops/shape/split.hpp"
 #include "typeflow/rnn/cell.hpp"
 
@@ -69,10 +69,8 @@ struct Walk {
 template <Extent T, TypedExpr L>
 constexpr auto going_on(const L& lengths) {
   constexpr Extent samples = L::shape::dims.extent[0];
-  Graph& g = lengths.graph();
-  const AnyExpr step = cast_to(index_along(g, Dims{2, {T, 1}}, 0), dtype_of<typename L::element>);
-  const AnyExpr row = reshape_to(lengths.any(), Dims{2, {1, samples}});
-  return Expr<bool, Shape<T, samples>>(g, less(step, row).id);
+  const auto [row, step] = along_new_axis(lengths.any(), Dims{2, {1, samples}}, 0, T);
+  return Expr<bool, Shape<T, samples>>(lengths.graph(), less(step, row).id);
 }
 /// Stands for lengths, and for going_on, if all samples have T steps.
 using AllSteps = std::tuple<>;

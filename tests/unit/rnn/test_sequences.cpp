@@ -174,6 +174,33 @@ TEST_CASE("a length past the end is all steps, and padding is not looked at") {
   }
 }
 
+namespace {
+
+constexpr void many_steps(tf::Graph& g) {
+  const auto lengths = placeholder<std::int8_t, 2>(g, "lengths");
+  const auto x = tf::fill<2, 300, 3>(tf::constant<double>(g, 1));
+  const auto result = dynamic_rnn(Sum{}, x, tf::zero_state<2>(g, Sum{}), lengths);
+  result.outputs.named("outputs");
+  result.state.named("last");
+}
+
+}  // namespace
+
+TEST_CASE("lengths of one byte end sequences of more steps than a byte can count") {
+  tf::Variables variables;
+  tf::Session<many_steps> session(variables);
+  const std::vector<std::int8_t> lengths = {5, 127};
+  const auto [outputs, last] = session.run<"outputs", "last">(tf::feed<"lengths">(lengths));
+  CHECK(last(0, 0) == 5);
+  CHECK(last(1, 2) == 127);
+  for (std::size_t b = 0; b < 2; ++b) {
+    for (std::size_t t = 0; t < 300; ++t) {
+      const auto step = static_cast<double>(t + 1);
+      CHECK(outputs(b, t, 1) == (step <= lengths[b] ? step : 0));
+    }
+  }
+}
+
 TEST_CASE("a kept state goes from run to run, until it is reset") {
   tf::Variables variables;
   tf::Session<carried> session(variables);
