@@ -280,16 +280,21 @@ class Estimator {
   const RunConfig& config() const { return config_; }
 
  private:
-  /// Trainings alone make variables: others that lack one say so.
+  /// The first training alone makes variables: others that lack one say so. A checkpoint of another
+  /// model is an Error that names the folder.
   template <class S>
-  S& session(std::optional<S>& made) {
+  S& session(std::optional<S>& made) try {
     if (!made) {
+      const bool is_first = std::is_same_v<S, TrainSession> && !is_trained_;
       made.emplace(variables_, SessionOptions{.seed = config_.seed,
-                                              .initialize = std::is_same_v<S, TrainSession>,
+                                              .initialize = is_first,
                                               .threads = config_.threads,
                                               .devices = config_.devices});
     }
     return *made;
+  } catch (const Error& why) {
+    if (config_.model_folder.empty()) throw;
+    throw Error("Estimator: the model of the folder '" + config_.model_folder + "'", why.what());
   }
   TrainSession& train_session() {
     const bool is_new = !train_.has_value();
@@ -343,7 +348,8 @@ class Estimator {
   /// The state of the training that begins, or goes on.
   void begin(const TrainOptions& options, const std::string& inputs, bool resumes) {
     const std::int64_t first = resumes ? state_.first_step : state_.step;
-    const std::int64_t last = options.steps > 0 ? first + options.steps : options.max_steps;
+    const std::int64_t last =
+        options.steps > 0 ? checked_sum(first, options.steps) : options.max_steps;
     if (resumes && (last != state_.last_step || inputs != state_.inputs)) {
       const auto text = [](std::int64_t to, const std::string& names) {
         return (to == 0 ? "a training to the end of"

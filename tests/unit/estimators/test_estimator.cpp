@@ -85,6 +85,15 @@ constexpr void other_variable(tf::Graph& g, tf::ModeKeys mode) {
 static_assert(tf::Estimator<other_variable>::InferSession::has_name<"y">());
 static_assert(!tf::Estimator<other_variable>::InferSession::has_name<"loss">());
 
+/// The variables of `line`, and one more.
+constexpr void longer(tf::Graph& g, tf::ModeKeys) {
+  auto x = placeholder<float, tf::batch, 2>(g, "x");
+  auto w = variable<float, 2, 1>(g, "w", tf::normal());
+  auto extra = variable<float>(g, "extra", tf::ones());
+  auto loss = mean(square(matmul(x, w) * extra)).named("loss");
+  tf::GradientDescent{.rate = 0.1f}.minimize(loss).named("train");
+}
+
 /// Whether a process of the program was killed.
 bool is_killed(const std::filesystem::path& folder, int after) {
   const ::pid_t child = ::fork();
@@ -344,6 +353,32 @@ TEST_CASE("A variable that was not trained is an error, and is not made up") {
   estimator.fit(inputs);
   CHECK_THROWS_WITH(estimator.predict<"y">(inputs), doctest::Contains("'scale'"));
   CHECK_FALSE(estimator.variables().contains("scale"));
+}
+
+TEST_CASE(
+    "A folder with another model is an error that names it, and no training makes up the rest") {
+  const Folder folder;
+  const Points points(16);
+  const auto inputs = points.inputs({.batch = 8});
+  Line(config_of(folder.path())).fit(inputs, {.steps = 2});
+  const auto xs = tf::rows<"x">({.batch = 8}, tf::matrix(points.x, 2));
+  const std::string where = "the folder '" + folder.path().string() + "'";
+  const auto message = [&](auto&& estimator, const auto& its_inputs) -> std::string {
+    try {
+      estimator.fit(its_inputs, {.steps = 1});
+    } catch (const tf::Error& why) {
+      return why.what();
+    }
+    return "";
+  };
+  const auto has = [&](const std::string& text, const char* part) {
+    return text.find(where) != text.npos && text.find(part) != text.npos;
+  };
+  CHECK(has(message(tf::Estimator<longer>(config_of(folder.path())), xs), "'extra'"));
+  CHECK(has(message(tf::Estimator<other_variable>(config_of(folder.path())),
+                    tf::rows<"x">({.batch = 8}, points.label)),
+            "variable 'w': expected float [], got float [2, 1]"));
+  CHECK(Line(config_of(folder.path())).fit(inputs, {.steps = 1}).steps == 3);
 }
 
 TEST_CASE("A loss that is not finite is an error that names the step, or ends the training") {
