@@ -108,10 +108,15 @@ class Loading {
                      in_quotes(variable));
     }
     const SavedTensor& saved = found->second;
-    if (entry == nullptr && may_lack && !(make && saved.fits_variable())) return;
+    const bool is_resource = entry == nullptr && store.table().find(variable) != nullptr;
+    const bool can_make = make && saved.fits_variable() && !is_resource;
+    if (entry == nullptr && may_lack && !can_make) return;
     if (entry == nullptr && !make) {
       return mistake("the store has no variable " + in_quotes(variable) + " for the tensor " +
                      saved.text() + " " + in_quotes(tensor));
+    }
+    if (is_resource) {
+      return mistake("the store has a resource of the name " + in_quotes(variable));
     }
     if (!saved.fits_variable()) {
       return mistake("no variable can hold the tensor " + saved.text() + " " + in_quotes(tensor));

@@ -12,7 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "typeflow/resources.hpp"
 #include "typeflow/saving.hpp"
+#include "typeflow/typeflow.hpp"
 
 namespace tf = typeflow;
 
@@ -182,6 +184,20 @@ TEST_CASE("what a variable can't hold is refused, and passed over where it is no
   variables.set<std::uint8_t>("small", std::span(&small, 1), {1, {1}});
   CHECK(has(refusal(variables, file_of(header, std::string_view("\1\0cd", 4)), {.partial = true}),
             "no variable can hold the tensor F8_E4M3"));
+}
+
+TEST_CASE("a tensor of the name of a resource is refused before the store is changed") {
+  tf::Variables variables;
+  constexpr auto model = [](tf::Graph& g) { next(tf::counter(g, "b")).named("count"); };
+  const tf::Session<model> session(variables);
+  const auto file = file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                            R"("b":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+                            "ab");
+  CHECK(has(refusal(variables, file),
+            "does not fit the store: the store has a resource of the name 'b'"));
+  CHECK(variables.names().empty());
+  load(variables, file, {.partial = true});
+  CHECK(variables.names() == std::vector<std::string>{"a"});
 }
 
 TEST_CASE("elements of 4 and 6 bits are passed over; they must fill whole bytes") {
