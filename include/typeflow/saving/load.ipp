@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -57,9 +58,8 @@ class Loading {
   }
 
   Metadata finish() {
-    // Objects may refuse their states. New variables next: allocating them may fail, copying into
-    // existing ones can't.
-    for (const auto& [text, state] : texts_) text->restore(text->object, *state);
+    restore_extras();
+    // New variables first: allocating them may fail, copying into existing ones can't.
     for (const Restored& r : restored_) {
       if (r.is_new) copy(r);
     }
@@ -67,7 +67,6 @@ class Loading {
       if (!r.is_new) copy(r);
     }
     if (whole_ && has_draws_) variables_.set_draws(draws_);
-    for (const auto& [position, taken] : positions_) position->seek(position->sampler, taken);
     return std::move(file_.metadata);
   }
 
@@ -176,6 +175,28 @@ class Loading {
                      ", that of the file " + in_quotes(rest.substr(2)));
     }
     positions_.emplace_back(&position, taken);
+  }
+
+  /// Objects may refuse their states, and samplers may fail to read their data. Then those before
+  /// them get their states and positions back.
+  void restore_extras() {
+    std::vector<std::function<void()>> undo;
+    try {
+      for (const auto& [text, state] : texts_) {
+        std::string before = text->state(text->object);
+        text->restore(text->object, *state);
+        undo.push_back([text = text, before] { text->restore(text->object, before); });
+      }
+      for (const auto& [position, taken] : positions_) {
+        const std::int64_t before = position->taken(position->sampler);
+        position->seek(position->sampler, taken);
+        undo.push_back(
+            [position = position, before] { position->seek(position->sampler, before); });
+      }
+    } catch (...) {
+      for (; !undo.empty(); undo.pop_back()) undo.back()();
+      throw;
+    }
   }
 
   void mistake(const std::string& sentence) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/folder.hpp"
 #include "typeflow/resources.hpp"
 #include "typeflow/saving.hpp"
 #include "typeflow/typeflow.hpp"
@@ -198,6 +199,63 @@ TEST_CASE("a tensor of the name of a resource is refused before the store is cha
   CHECK(variables.names().empty());
   load(variables, file, {.partial = true});
   CHECK(variables.names() == std::vector<std::string>{"a"});
+}
+
+namespace {
+
+/// An object whose state is a text, which may refuse one.
+struct Note {
+  std::string text;
+  bool refuses = false;
+  std::string state() const { return text; }
+  void restore(std::string_view to) {
+    if (refuses) throw tf::Error("Note", "refused");
+    text = to;
+  }
+};
+/// A sampler that may fail to find its data.
+struct Pages {
+  std::int64_t page = 0;
+  bool fails = false;
+  std::int64_t taken() const { return page; }
+  void seek(std::int64_t to) {
+    if (fails) throw tf::Error("Pages", "are gone");
+    page = to;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("nothing is restored if an object refuses its state or a sampler its position") {
+  const Folder folder;
+  Note first{"saved"}, second{"saved"};
+  Pages pages{3}, others{4};
+  tf::Extras extras;
+  extras.add("first", first);
+  extras.add("second", second);
+  extras.add("pages", pages);
+  extras.add("others", others);
+  tf::Variables variables;
+  variables.set<float>("w", std::vector<float>{1}, {1, {1}});
+  save(variables, folder / "file", {.extras = &extras});
+
+  SUBCASE("an object") { second.refuses = true; }
+  SUBCASE("a sampler") { others.fails = true; }
+  first.text = second.text = "now";
+  pages.page = others.page = 9;
+  variables.set<float>("w", std::vector<float>{2}, {1, {1}});
+  CHECK_THROWS_AS(load(variables, folder / "file", {.extras = &extras}), tf::Error);
+  CHECK(first.text == "now");
+  CHECK(second.text == "now");
+  CHECK(pages.page == 9);
+  CHECK(others.page == 9);
+  CHECK(variables.get<float>("w")[0] == 2);
+
+  second.refuses = others.fails = false;
+  load(variables, folder / "file", {.extras = &extras});
+  CHECK(first.text == "saved");
+  CHECK(others.page == 4);
+  CHECK(variables.get<float>("w")[0] == 1);
 }
 
 TEST_CASE("elements of 4 and 6 bits are passed over; they must fill whole bytes") {
