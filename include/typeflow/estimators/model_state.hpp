@@ -50,6 +50,12 @@ struct ModelState {
     read.inputs = in.text();
     read.loop = in.text();
     in.end();
+    constexpr std::int64_t most = std::int64_t{1} << 62;  // so that further steps can be counted
+    for (const std::int64_t number : {read.step, read.first_step, read.taken}) {
+      if (number >= 0 && number <= most && read.last_step >= 0) continue;
+      throw Error("the state of an estimator", "numbers of steps and batches from 0 to 2^62",
+                  std::to_string(number) + ", to step " + std::to_string(read.last_step));
+    }
     *this = std::move(read);
   }
 };

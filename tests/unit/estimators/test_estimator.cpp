@@ -381,6 +381,16 @@ TEST_CASE(
   CHECK(Line(config_of(folder.path())).fit(inputs, {.steps = 1}).steps == 3);
 }
 
+TEST_CASE("A state with impossible numbers of steps is refused") {
+  tf::detail::ModelState state{.step = 3};
+  for (const std::int64_t number : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
+    const tf::detail::ModelState wrong{.step = number};
+    CHECK_THROWS_WITH(state.restore(wrong.state()), doctest::Contains("from 0 to 2^62, got"));
+    CHECK_THROWS_AS(state.restore(tf::detail::ModelState{.taken = number}.state()), tf::Error);
+  }
+  CHECK(state.step == 3);
+}
+
 TEST_CASE("A loss that is not finite is an error that names the step, or ends the training") {
   Points points(16);
   points.label[9] = std::numeric_limits<float>::infinity();
