@@ -174,10 +174,11 @@ struct BlockRuns {
   std::int64_t shift = 0;  ///< pixels from a window's first tap to this one
   const T* b = panel;      ///< the weights of this tap
 
+  /// Must be called first.
   TYPEFLOW_INLINE void start() {
     if (k[0] + k[1] + k[2] != 0) find_tap();
   }
-  /// Finds shift and b.
+  /// Finds shift and b of tap k.
   TYPEFLOW_INLINE void find_tap() {
     const std::int64_t y = k[0] * axes[0].tap_step * axes[1].extent + k[1] * axes[1].tap_step;
     shift = y * axes[2].extent + k[2] * axes[2].tap_step;
