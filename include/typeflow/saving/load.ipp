@@ -185,13 +185,12 @@ class Loading {
       for (const auto& [text, state] : texts_) {
         std::string before = text->state(text->object);
         text->restore(text->object, *state);
-        undo.push_back([text = text, before] { text->restore(text->object, before); });
+        undo.push_back([of = text, before] { of->restore(of->object, before); });
       }
       for (const auto& [position, taken] : positions_) {
         const std::int64_t before = position->taken(position->sampler);
         position->seek(position->sampler, taken);
-        undo.push_back(
-            [position = position, before] { position->seek(position->sampler, before); });
+        undo.push_back([of = position, before] { of->seek(of->sampler, before); });
       }
     } catch (...) {
       for (; !undo.empty(); undo.pop_back()) undo.back()();
