@@ -209,11 +209,14 @@ struct BlockRuns {
   }
   /// Whether a row's tap is inside of the image.
   TYPEFLOW_INLINE bool sees(int row) const {
-    const auto inside = [&](int a) TYPEFLOW_INLINE_LAMBDA {
+    bool inside = true;
+    for (int a = 0; a < max_window_rank; ++a) {  // without branches
       const std::int64_t at = block.at[row][a] + k[a] * axes[a].tap_step;
-      return static_cast<std::uint64_t>(at) < static_cast<std::uint64_t>(axes[a].extent);
-    };
-    return inside(0) & inside(1) & inside(2);
+      const bool within =
+          static_cast<std::uint64_t>(at) < static_cast<std::uint64_t>(axes[a].extent);
+      inside = inside & within;
+    }
+    return inside;
   }
 };
 
