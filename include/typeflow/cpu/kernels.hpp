@@ -14,7 +14,7 @@
 #include "typeflow/cpu/ops/conv.hpp"
 #include "typeflow/cpu/ops/conv_filter_gradient.hpp"
 #include "typeflow/cpu/ops/cumulative.hpp"
-#include "typeflow/cpu/ops/depthwise.hpp"
+#include "typeflow/cpu/ops/depthwise_filter_gradient.hpp"
 #include "typeflow/cpu/ops/gather.hpp"
 #include "typeflow/cpu/ops/matmul.hpp"
 #include "typeflow/cpu/ops/movement.hpp"

@@ -177,8 +177,8 @@ class FilterProduct {
     }
   }
 
-  /// What a tap sees of x from places [first, last). If the rows of x are packed, copies them: a
-  /// strip for each block.
+  /// Lists what a tap sees of x from places [first, last). If the rows of x are packed, copies
+  /// them, to a strip for each block.
   static SeenPlaces see(const ops::ConvAttributes& op, const Sizes& z, const T* x, std::int64_t tap,
                         std::int64_t first, std::int64_t last, T* strips) {
     SeenPlaces seen;
