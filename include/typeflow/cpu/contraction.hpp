@@ -238,7 +238,7 @@ class Epilogue {
     for (; j + N <= last; j += N) {
       for (int i = 0; i < count; ++i) {
         const T* const products = tile + i * Tile::width + (j - column);
-        vector<true>(call, ops, place, products, rows[i], j, columns, N);
+        vector<true, false>(call, ops, place, products, rows[i], j, columns, N);
       }
     }
     if (j == last) return;
@@ -247,8 +247,26 @@ class Epilogue {
     for (int first = 0; first < 2; ++first) {
       for (int i = first; i < count; i += 2) {
         const T* const products = tile + i * Tile::width + (j - column);
-        vector<false>(call, ops, place, products, rows[i], j, columns, static_cast<int>(last - j));
+        vector<false, false>(call, ops, place, products, rows[i], j, columns,
+                             static_cast<int>(last - j));
       }
+    }
+  }
+
+  /// Whether finish_column can be called: the parts of larger tensors have rows that lie apart.
+  static constexpr bool finishes_columns = result_views == 0;
+  /// Runs the epilogue on rows [first, last) of a result that has one column.
+  [[gnu::flatten]] static void finish_column(const KernelCall& call, const Ops& ops,
+                                             const Place& place, const T* products,
+                                             std::int64_t first, std::int64_t last) {
+    std::int64_t i = first;
+    for (; i + N <= last; i += N, products += N) {
+      vector<true, true>(call, ops, place, products, 0, i, 1, N);
+    }
+    if (i < last) {
+      alignas(64) T rest[N] = {};
+      std::copy(products, products + (last - i), rest);
+      vector<false, true>(call, ops, place, rest, 0, i, 1, static_cast<int>(last - i));
     }
   }
 
@@ -258,15 +276,16 @@ class Epilogue {
     return view_of(M::body.strided_before(I), extents);
   }
 
-  /// The epilogue of a vector, or (not Whole) of its first `count` columns.
-  template <bool Whole>
+  /// The epilogue of a vector, or (not Whole) of its first `count` columns. With `Rows` they are
+  /// rows of a result of one column: i is the column, and j the row.
+  template <bool Whole, bool Rows>
   TYPEFLOW_INLINE static void vector(const KernelCall& call, const Ops& ops, const Place& place,
                                      const T* product, std::int64_t i, std::int64_t j,
                                      std::int64_t columns, int count) {
     Registers r;
     get<M::body.product()>(r) = L::load(product);
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
-      (load<I, Whole>(call, r, place, i, j, columns, count), ...);
+      (load<I, Whole, Rows>(call, r, place, i, j, columns, count), ...);
     }(typename M::InputNumbers{});
     const std::int64_t first = Outer == 0 ? 0 : place.first;
     const ElementContext at{call.random, first + i * columns + j};
@@ -277,15 +296,15 @@ class Epilogue {
   }
 
   /// Inputs 0 and 1 are the operands of the product.
-  template <int I, bool Whole>
+  template <int I, bool Whole, bool Rows>
   TYPEFLOW_INLINE static void load(const KernelCall& call, Registers& r, const Place& place,
                                    std::int64_t i, std::int64_t j, std::int64_t columns,
                                    int count) {
     if constexpr (I >= 2) {
       using In = typename M::template Input<I>;
       using E = element_of<In::dtype>;
-      constexpr bool along_rows = (In::axes & rows_bit) != 0;
-      constexpr bool along_columns = (In::axes & columns_bit) != 0;
+      constexpr bool along_rows = (In::axes & (Rows ? columns_bit : rows_bit)) != 0;
+      constexpr bool along_columns = (In::axes & (Rows ? rows_bit : columns_bit)) != 0;
       if constexpr (In::is_index) {
         if constexpr (along_columns) {
           get<I>(r) = L::positions(j);

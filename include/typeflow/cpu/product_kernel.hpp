@@ -214,6 +214,10 @@ struct ProductKernel {
   /// tensor, or nothing follows the products.
   int result = 0;
   int result_element = 0;
+  /// The same for rows [first, last) of a matrix that has one column, whose sums lie side by side;
+  /// null: there is no such function.
+  void (*finish_column)(const KernelCall& call, std::int64_t matrix, const T* sums,
+                        std::int64_t first, std::int64_t last) = nullptr;
   /// How the operands are widened; null: their elements are T.
   static constexpr const Widening<T>* wide_a() { return nullptr; }
   static constexpr const Widening<T>* wide_b() { return nullptr; }

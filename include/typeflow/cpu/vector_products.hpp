@@ -68,6 +68,10 @@ void finish_vector(const KernelCall& call, const ProductKernel<T>& kernel, std::
     kernel.finish(call, matrix, sums, 0, 1, first, last);
     return;
   }
+  if (kernel.finish_column != nullptr) {
+    kernel.finish_column(call, matrix, sums, first, last);
+    return;
+  }
   using S = TileShape<T, A>;
   constexpr std::int64_t rows = 2 * S::rows;
   alignas(64) T tiles[rows * S::width] = {};

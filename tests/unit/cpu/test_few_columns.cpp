@@ -174,7 +174,8 @@ constexpr unsigned loops_of(unsigned transposed, tf::Extent columns) {
   return described.loops / tf::ops::MatMul::few_columns;
 }
 static_assert(loops_of(1, 10) == 10 && loops_of(1, 2) == 2 && loops_of(1, 15) == 15);
-static_assert(loops_of(1, 1) == 0 && loops_of(1, 16) == 0 && loops_of(1, tf::batch) == 0);
+static_assert(loops_of(1, 16) == 0 && loops_of(1, tf::batch) == 0);
+static_assert(loops_of(0, 1) == 1 && loops_of(1, 1) == 1);  // an epilogue of its own
 static_assert(loops_of(0, 10) == 0 && loops_of(2, 10) == 0 && loops_of(3, 10) == 0);
 
 constexpr tf::Extent rows_axis = tf::symbol<"width">;

@@ -103,6 +103,29 @@ constexpr void thin(tf::Graph& g) {
   (matmul(q, v) * bias).named("qv");
 }
 
+/// Results of one column, whose epilogues take several rows at once: operands along rows, columns,
+/// both, none, and the axes in front; positions; other element types; a part of a larger tensor.
+constexpr void columns(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 9>(g, "x");
+  auto xt = tf::placeholder<float, 9, tf::batch>(g, "xt");
+  auto w = tf::placeholder<float, 9, 1>(g, "w");
+  auto bias = tf::placeholder<float, 1>(g, "bias");
+  auto rest = tf::placeholder<float, tf::batch, 1>(g, "rest");
+  auto scalar = tf::placeholder<float>(g, "scalar");
+  auto ints = tf::placeholder<std::int32_t, tf::batch, 1>(g, "ints");
+  auto stack = tf::placeholder<double, tf::batch, 37, 5>(g, "stack");
+  auto each = tf::placeholder<double, tf::batch, 5, 1>(g, "each");
+  auto lines = tf::placeholder<double, 37, 1>(g, "lines");
+  auto front = tf::placeholder<double, tf::batch, 1, 1>(g, "front");
+  auto all = tf::placeholder<double, tf::batch, 37, 1>(g, "all");
+  sigmoid(matmul(x, w) + bias).named("nn");
+  (rest * tf::matmul<tf::transpose_a>(xt, w) - scalar).named("tn");
+  where(less(index<tf::batch, 1>(g, 0), ints), matmul(x, w), bias).named("positions");
+  greater(matmul(x, w) + rest, 0).named("mask");
+  tf::concat<1>(relu(matmul(x, w) + bias), x).named("part");
+  ((matmul(stack, each) + lines) * front - all).named("stack");
+}
+
 /// More matrices than are copied at once.
 constexpr void many(tf::Graph& g) {
   auto a = tf::placeholder<float, tf::batch, 3, 200>(g, "a");
@@ -168,6 +191,10 @@ TEST_CASE("matrix products agree with the interpreter") {
     test::check_against_interpreter<thin>(batch, 1e-12);
     test::check_against_interpreter<thin>(batch, 1e-12, 2);
   }
+  for (const std::int64_t batch : {0, 1, 7, 8, 15, 16, 17, 64, 130}) {
+    test::check_against_interpreter<columns>(batch, 1e-6);
+    test::check_against_interpreter<columns>(batch, 1e-6, 2);
+  }
   for (const std::int64_t batch : {3, 66, 130}) {
     test::check_against_interpreter<deep>(batch, 1e-5);
     test::check_against_interpreter<deep>(batch, 1e-5, 2);
@@ -206,6 +233,7 @@ TEST_CASE("matrix products have equal bits, fused or not, for any number of thre
     test::check_bits<batched>(batch);
     test::check_bits<thin>(batch);
     test::check_bits<many>(batch);
+    test::check_bits<columns>(batch);
     test::check_bits<batched_training>(batch);
   }
 }

@@ -35,6 +35,23 @@ void finish_product(const KernelCall& call, std::int64_t matrix, const typename 
   }
 }
 
+/// The same of a column: see ProductKernel::finish_column.
+template <class E>
+void finish_product_column(const KernelCall& call, std::int64_t matrix, const typename E::T* sums,
+                           std::int64_t first, std::int64_t last) {
+  E::finish_column(call, E::operations(call), E::place(call.extents, matrix), sums, first, last);
+}
+/// Null if the kernel has more than one column, or an epilogue that needs one row after the other.
+template <class E>
+constexpr auto column_finish() {
+  decltype(ProductKernel<typename E::T>::finish_column) finish = nullptr;
+  if constexpr (E::variant / ops::MatMul::few_columns == 1 && !E::is_product &&
+                E::finishes_columns) {
+    finish = &finish_product_column<E>;
+  }
+  return finish;
+}
+
 /// Whether a kernel's operand is widened to float.
 template <class E, int Operand>
 inline constexpr bool is_widened =
@@ -81,6 +98,7 @@ struct contraction_of<ops::MatMul> {
     }
 #endif
     return Loops<E>::workspace(kernel_of<E>(extents), extents);
+          .finish_column = column_finish<E>(),
   }
   template <class E>
   static void run(const KernelCall& call) {

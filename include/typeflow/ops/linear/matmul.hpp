@@ -136,7 +136,8 @@ struct MatMul : contraction {
   static constexpr unsigned never_vector = 16;   ///< one row or one column
   static constexpr std::int64_t deep_side = 16;  ///< the most rows, and columns, of few results
   static constexpr std::int64_t least_deep = 4096;
-  /// Such a product with 2 to 15 known columns, whose a alone is transposed, has loops for as many.
+  /// Such a product with 2 to 15 known columns, whose a alone is transposed, has loops for as many;
+  /// one with a single column has an epilogue for several rows of it at once.
   static constexpr unsigned few_columns = 32;  ///< times the columns
 
   constexpr bool a() const { return (transposed & 1u) != 0; }
@@ -184,7 +185,7 @@ struct MatMul : contraction {
     product.depth.multiply(depth);
     product.variant = op.transposed;
     product.loops = excluded_loops(y.dims.extent[y.dims.rank - 2], columns, depth);
-    if (op.a() && !op.b() && columns > 1 && columns < deep_side) {
+    if (columns == 1 || (op.a() && !op.b() && columns > 1 && columns < deep_side)) {
       product.loops |= few_columns * static_cast<unsigned>(columns);
     }
     const int outside = y.dims.rank - 2;
