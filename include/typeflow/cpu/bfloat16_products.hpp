@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "typeflow/core/dtype.hpp"
+#include "typeflow/cpu/lane_sums.hpp"
 #include "typeflow/cpu/packed_products.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -93,7 +94,7 @@ struct BFloat16Pairs {
     using Extents = ir::ContractionExtents;
     const std::int64_t rows = extents[Extents::rows];
     const std::int64_t columns = extents[Extents::columns];
-    return rows >= 2 && columns >= 2 && extents[Extents::depth] >= 32 &&
+    return rows >= 2 && columns >= 2 && extents[Extents::depth] >= 2 &&
            checked_product(rows, columns) >= 64;
   }
 
@@ -104,6 +105,70 @@ struct BFloat16Pairs {
 
   using Left = BFloat16Packing<X>;
   using Right = BFloat16Packing<Y>;
+};
+
+/// Products of a matrix and a vector, both of bfloat16, where a matrix's rows lie along the depth.
+/// Each of 16 lanes adds the pairs at its places. A row's sum does not depend on the other rows.
+class BFloat16Dots {
+  using Sums = Vector<float, 16>;
+  static constexpr int together = 16;  ///< rows, so that a sum is there before its next products
+  static constexpr std::int64_t steps = 32;  ///< of a vector
+  static constexpr std::int64_t ahead = 8 * steps;
+
+ public:
+  /// See Widening::dots.
+  static void run(const void* vector, std::int64_t x_step, const void* matrix, std::int64_t m_step,
+                  std::int64_t pitch, std::int64_t depth, std::int64_t count, float* out) {
+    const auto* const x = static_cast<const bfloat16*>(vector);
+    const auto* m = static_cast<const bfloat16*>(matrix);
+    for (; count >= together; count -= together, m += together * pitch, out += together) {
+      _mm512_storeu_ps(out, rows<together>(x, x_step, m, m_step, pitch, depth));
+    }
+    for (; count > 0; --count, m += pitch, ++out) {
+      *out = _mm512_cvtss_f32(rows<1>(x, x_step, m, m_step, pitch, depth));
+    }
+  }
+
+ private:
+  /// The sums of the first `Rows` rows, in as many lanes.
+  template <int Rows>
+  [[gnu::noinline]] static __m512 rows(const bfloat16* x, std::int64_t x_step, const bfloat16* m,
+                                       std::int64_t m_step, std::int64_t pitch,
+                                       std::int64_t depth) {
+    Sums sum[together];
+    unrolled<together>([&](auto i) TYPEFLOW_INLINE_LAMBDA { sum[i] = Sums(0.0f); });
+    const auto add = [&](std::int64_t k, const auto& load) TYPEFLOW_INLINE_LAMBDA {
+      const __m512bh factor = load(x + k * x_step, x_step);
+      unrolled<Rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+        const bfloat16* const at = m + i * pitch + k * (Rows == 1 ? m_step : 1);
+        prefetch_to_second(at, ahead);
+        const __m512bh row = load(at, Rows == 1 ? m_step : 1);
+        sum[i] = Sums::of((Sums::V)_mm512_dpbf16_ps((__m512)sum[i].v, row, factor));
+      });
+    };
+    std::int64_t k = 0;
+    for (; k + steps <= depth; k += steps) {
+      add(k, [](const bfloat16* at, std::int64_t step) TYPEFLOW_INLINE_LAMBDA {
+        return step == 1 ? std::bit_cast<__m512bh>(_mm512_loadu_si512(at))
+                         : gathered(at, step, steps);
+      });
+    }
+    if (k < depth) {
+      const auto lanes = static_cast<__mmask32>((1u << (depth - k)) - 1u);
+      add(k, [&](const bfloat16* at, std::int64_t step) TYPEFLOW_INLINE_LAMBDA {
+        return step == 1 ? std::bit_cast<__m512bh>(_mm512_maskz_loadu_epi16(lanes, at))
+                         : gathered(at, step, depth - k);
+      });
+    }
+    return (__m512)lane_sums(sum).v;
+  }
+  /// `count` elements that lie `step` apart, with zeros behind them.
+  [[gnu::noinline]] static __m512bh gathered(const bfloat16* from, std::int64_t step,
+                                             std::int64_t count) {
+    alignas(64) bfloat16 copy[steps] = {};
+    for (std::int64_t k = 0; k < count; ++k) copy[k] = from[k * step];
+    return std::bit_cast<__m512bh>(_mm512_load_si512(copy));
+  }
 };
 
 #endif

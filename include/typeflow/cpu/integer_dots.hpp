@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "typeflow/cpu/integer_products.hpp"
+#include "typeflow/cpu/lane_sums.hpp"
 #include "typeflow/cpu/vector_products.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -19,9 +20,9 @@ template <class X, class Y, class A>
 class IntegerDots {
   using Extents = ir::ContractionExtents;
   static constexpr int lanes = IntegerGroups<X, Y, A>::lanes;
-  static constexpr std::int64_t line = 4 * lanes;   ///< bytes of a register
-  static constexpr std::int64_t rows_of_task = 64;  ///< of the matrix
-  static constexpr int together = 4;                ///< rows that share the vector's loads
+  static constexpr std::int64_t line = 4 * lanes;        ///< bytes of a register
+  static constexpr std::int64_t rows_of_task = 64;       ///< of the matrix
+  static constexpr int together = lanes == 16 ? 16 : 4;  ///< rows that share the vector's loads
   using Sums = Vector<std::int32_t, lanes>;
   using Words = Vector<std::uint32_t, lanes>;
 
@@ -50,7 +51,9 @@ class IntegerDots {
         const std::int64_t last = std::min(first + rows_of_task, count);
         const X* const a = call.operand<const X>(0) + kernel.start_of_a(call.extents, matrix);
         const Y* const b = call.operand<const Y>(1) + kernel.start_of_b(call.extents, matrix);
-        std::int32_t sums[rows_of_task];
+        alignas(64) std::int32_t own[rows_of_task];
+        std::int32_t* const sums =
+            kernel.is_result ? call.operand<std::int32_t>(2) + matrix * count + first : own;
         if (is_row) {
           const std::int64_t pitch = kernel.pitch_b;
           add<IntegerGroups<Y, X, A>>(b + first * pitch, pitch, a, depth, last - first, sums);
@@ -58,6 +61,7 @@ class IntegerDots {
           const std::int64_t pitch = kernel.pitch_a;
           add<IntegerGroups<X, Y, A>>(a + first * pitch, pitch, b, depth, last - first, sums);
         }
+        if (kernel.is_result) continue;
         finish_vector<std::int32_t, A>(call, kernel, matrix, is_row, first, last, sums);
       }
     });
@@ -96,8 +100,15 @@ class IntegerDots {
         sum[i] = Rule::add(sum[i], words_at(m + i * pitch + k, rest) ^ flip, right);
       });
     }
+    // Sums wrap around.
+#if defined(__AVX512F__)
+    if constexpr (R == 16) {
+      const Sums all = lane_sums(sum) + Sums(start);
+      std::memcpy(out, &all.v, sizeof all.v);
+      return;
+    }
+#endif
     unrolled<R>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
-      // Sums wrap around.
       out[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(start) +
                                          static_cast<std::uint32_t>(total(sum[i])));
     });

@@ -170,6 +170,10 @@ struct Widening {
   /// The same sums of x[k] * m[j * pitch + k].
   void (*row_sums)(const T* x, const void* m, std::int64_t pitch, std::int64_t depth,
                    std::int64_t count, T* out, bool go_on);
+  /// The same of an x that is not widened, either, whose elements lie x_step apart, as do those of
+  /// m's rows m_step, which is 1 but for one row. Null: there is no such function.
+  void (*dots)(const void* x, std::int64_t x_step, const void* m, std::int64_t m_step,
+               std::int64_t pitch, std::int64_t depth, std::int64_t count, T* out) = nullptr;
 };
 
 /// Where the rows of a result lie that an epilogue writes. The products before it take so long that
@@ -210,14 +214,14 @@ struct ProductKernel {
   /// lie one after the other.
   void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,
                  std::int64_t last, std::int64_t column, std::int64_t last_column);
-  /// The operand that `finish` writes first, and bytes of an element; 0: it is part of a larger
-  /// tensor, or nothing follows the products.
-  int result = 0;
-  int result_element = 0;
   /// The same for rows [first, last) of a matrix that has one column, whose sums lie side by side;
   /// null: there is no such function.
   void (*finish_column)(const KernelCall& call, std::int64_t matrix, const T* sums,
                         std::int64_t first, std::int64_t last) = nullptr;
+  /// The operand that `finish` writes first, and bytes of an element; 0: it is part of a larger
+  /// tensor, or nothing follows the products.
+  int result = 0;
+  int result_element = 0;
   /// How the operands are widened; null: their elements are T.
   static constexpr const Widening<T>* wide_a() { return nullptr; }
   static constexpr const Widening<T>* wide_b() { return nullptr; }

@@ -102,6 +102,7 @@ class VectorProduct {
   /// several matrices share a matrix that has to be transposed, one copy for all costs less.)
   static bool fits(const Kernel& kernel, const std::int64_t* extents) {
     if ((kernel.wide_a() == nullptr) != (kernel.wide_b() == nullptr)) return false;
+    if (has_dots(kernel, extents)) return true;
     if (extents[Extents::rows] == 1) {
       return (!kernel.transposed_a || kernel.pitch_a <= 1) &&
              (kernel.count == 1 || !kernel.shared_b || !kernel.transposed_b);
@@ -132,6 +133,17 @@ class VectorProduct {
   }
 
  private:
+  static bool lies_along_depth(const Kernel& kernel, const std::int64_t* extents) {
+    return extents[Extents::rows] == 1 ? kernel.transposed_b : !kernel.transposed_a;
+  }
+  /// Whether the sums are those of Widening::dots. It does not depend on whether an operand is part
+  /// of a larger tensor.
+  static bool has_dots(const Kernel& kernel, const std::int64_t* extents) {
+    if (kernel.wide_a() == nullptr || kernel.wide_a()->dots == nullptr) return false;
+    const bool one = extents[Extents::rows] == 1 && extents[Extents::columns] == 1;
+    return one || ((extents[Extents::rows] == 1 || extents[Extents::columns] == 1) &&
+                   lies_along_depth(kernel, extents));
+  }
   VectorProduct(const KernelCall& c, const Kernel& k)
       : call(c),
         kernel(k),
@@ -139,7 +151,8 @@ class VectorProduct {
         count(is_row ? c.extents[Extents::columns] : c.extents[Extents::rows]),
         depth(c.extents[Extents::depth]),
         pitch(is_row ? k.pitch_b : k.pitch_a),
-        along_depth((is_row ? k.transposed_b : !k.transposed_a) || (count == 1 && pitch == 1)),
+        dots(has_dots(k, c.extents)),
+        along_depth(dots || lies_along_depth(k, c.extents) || (count == 1 && pitch == 1)),
         by_rows(!along_depth &&
                 reads_rows(count, depth, k.wide_a() != nullptr ? 2 : std::int64_t{sizeof(T)})) {}
 
@@ -173,6 +186,14 @@ class VectorProduct {
         call.operand<const char>(is_row ? 0 : 1) + (is_row ? of_a : of_b) * of_x->size;
     const char* const m =
         call.operand<const char>(is_row ? 1 : 0) + (is_row ? of_b : of_a) * of_m->size;
+    if (dots) {
+      const std::int64_t step = is_row ? (kernel.transposed_a ? kernel.pitch_a : 1)
+                                       : (kernel.transposed_b ? 1 : kernel.pitch_b);
+      of_m->dots(x, step, m + first * pitch * of_m->size,
+                 lies_along_depth(kernel, call.extents) ? 1 : pitch, pitch, depth, last - first,
+                 out);
+      return;
+    }
     alignas(64) T wide[16 * piece];
     if (along_depth && depth <= short_depth) {
       of_x->convert(x, 0, 1, depth, wide, 0);
@@ -316,8 +337,9 @@ class VectorProduct {
   const std::int64_t count;  ///< of the result's elements
   const std::int64_t depth;
   const std::int64_t pitch;  ///< of the matrix
-  const bool along_depth;    ///< whether the matrix's elements lie side by side along the depth
-  const bool by_rows;        ///< whether whole rows of the matrix are read
+  const bool dots;
+  const bool along_depth;  ///< whether the matrix's elements lie side by side along the depth
+  const bool by_rows;      ///< whether whole rows of the matrix are read
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

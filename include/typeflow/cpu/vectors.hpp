@@ -45,9 +45,21 @@ struct Vector {
     return of((V)x.v);
   }
 
-  TYPEFLOW_INLINE friend Vector operator+(Vector a, Vector b) { return of((V)((U)a.v + (U)b.v)); }
-  TYPEFLOW_INLINE friend Vector operator-(Vector a, Vector b) { return of((V)((U)a.v - (U)b.v)); }
-  TYPEFLOW_INLINE friend Vector operator*(Vector a, Vector b) { return of((V)((U)a.v * (U)b.v)); }
+  TYPEFLOW_INLINE friend Vector operator+(Vector a, Vector b)
+    requires std::is_integral_v<T>
+  {
+    return of((V)((U)a.v + (U)b.v));
+  }
+  TYPEFLOW_INLINE friend Vector operator-(Vector a, Vector b)
+    requires std::is_integral_v<T>
+  {
+    return of((V)((U)a.v - (U)b.v));
+  }
+  TYPEFLOW_INLINE friend Vector operator*(Vector a, Vector b)
+    requires std::is_integral_v<T>
+  {
+    return of((V)((U)a.v * (U)b.v));
+  }
   TYPEFLOW_INLINE friend Vector operator&(Vector a, Vector b) { return of(a.v & b.v); }
   TYPEFLOW_INLINE friend Vector operator|(Vector a, Vector b) { return of(a.v | b.v); }
   TYPEFLOW_INLINE friend Vector operator^(Vector a, Vector b) { return of(a.v ^ b.v); }

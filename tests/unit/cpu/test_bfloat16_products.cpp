@@ -14,6 +14,7 @@
 
 #include <doctest/doctest.h>
 
+#include "typeflow/mixed_matmul.hpp"
 #include "typeflow/typeflow.hpp"
 
 namespace {
@@ -36,6 +37,12 @@ constexpr void products(tf::Graph& g) {
   const auto [da, db] = tf::gradients(tf::sum(y * dy), a, b);
   da.named("da");
   db.named("db");
+}
+constexpr void by_a_vector(tf::Graph& g) {
+  constexpr tf::Extent depth = tf::symbol<"time">;
+  auto m = tf::placeholder<bfloat16, tf::batch, depth>(g, "m");
+  tf::matmul<float>(m, tf::placeholder<bfloat16, depth, 1>(g, "x")).named("column");
+  tf::matmul<float, tf::transpose_b>(tf::placeholder<bfloat16, 1, depth>(g, "xt"), m).named("line");
 }
 template <int Rows, int Columns, int Depth>
 constexpr void transposed(tf::Graph& g) {
@@ -193,6 +200,46 @@ TEST_CASE("products of bfloat16 keep to the stated bound, for any number of thre
   check(1, 4, 17, 258);
   check(1, 129, 64, 2115);
   check(3, 64, 65, 33);
+  check(1, 1, 40, 37);
+  check(1, 40, 1, 130);
+  check(3, 1, 17, 33);
+  check(2, 21, 1, 64);
+}
+
+TEST_CASE("a row's product with a vector of bfloat16 does not depend on the other rows") {
+  for (const int rows : {2, 15, 16, 17, 130}) {
+    CAPTURE(rows);
+    for (const int depth : {1, 2, 31, 32, 33, 64, 1001}) {
+      CAPTURE(depth);
+      const auto x = numbers(std::size_t(depth), false, 9);
+      const auto row = numbers(std::size_t(depth), false, 10);
+      std::vector<bfloat16> m;
+      for (int i = 0; i < rows; ++i) m.insert(m.end(), row.begin(), row.end());
+      m[0] = bfloat16(1000.0f);
+      double sum = 0;
+      double size = 0;
+      for (std::size_t k = 0; k < x.size(); ++k) {
+        const double product =
+            double(static_cast<float>(x[k])) * double(static_cast<float>(row[k]));
+        sum += product;
+        size += std::abs(product);
+      }
+      float first = 0;
+      for (const int threads : {1, 3}) {
+        tf::Variables variables;
+        tf::Session<by_a_vector> session(variables, {.threads = threads});
+        const auto [column, line] = session.run<"column", "line">(
+            tf::feed<"m">(m.data(), {rows, depth}), tf::feed<"x">(x.data(), {depth, 1}),
+            tf::feed<"xt">(x.data(), {1, depth}));
+        if (threads == 1) first = column.data()[1];
+        CHECK(std::abs(first - sum) <= depth * std::ldexp(size, -23));
+        for (std::size_t i = 1; i < std::size_t(rows); ++i) {
+          CHECK(column.data()[i] == first);
+          CHECK(line.data()[i] == first);
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("products of transposed matrices of bfloat16 have the same bits") {

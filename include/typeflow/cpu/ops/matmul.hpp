@@ -52,6 +52,20 @@ constexpr auto column_finish() {
   return finish;
 }
 
+/// Whether the processor multiplies pairs of the operands' elements.
+template <class E>
+inline constexpr bool has_pairs = (E::variant & ops::MatMul::of_bfloat16) != 0 &&
+                                  std::is_same_v<typename E::T, float> && E::Tile::lanes == 16;
+#ifdef __AVX512BF16__
+/// For such pairs.
+template <class A>
+inline constexpr Widening<float> widening_or_dots = [] {
+  Widening<float> functions = WidenedOperand<bfloat16, A>::functions;
+  functions.dots = &BFloat16Dots::run;
+  return functions;
+}();
+#endif
+
 /// Whether a kernel's operand is widened to float.
 template <class E, int Operand>
 inline constexpr bool is_widened =
@@ -61,6 +75,9 @@ template <class E, int Operand>
 constexpr const Widening<typename E::T>* widening() {
   if constexpr (is_widened<E, Operand>) {
     using X = typename E::template Operand<Operand>;
+#ifdef __AVX512BF16__
+    if constexpr (has_pairs<E>) return &widening_or_dots<typename E::Arch>;
+#endif
     return &WidenedOperand<X, typename E::Arch>::functions;
   } else {
     return nullptr;
@@ -81,6 +98,7 @@ ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
           .start_of_a = &E::template matrix_start<0>,
           .start_of_b = &E::template matrix_start<1>,
           .finish = &finish_product<E>,
+          .finish_column = column_finish<E>(),
           .result = E::first_store,
           .result_element = E::result_element};
 }
@@ -98,7 +116,6 @@ struct contraction_of<ops::MatMul> {
     }
 #endif
     return Loops<E>::workspace(kernel_of<E>(extents), extents);
-          .finish_column = column_finish<E>(),
   }
   template <class E>
   static void run(const KernelCall& call) {
@@ -126,10 +143,6 @@ struct contraction_of<ops::MatMul> {
   template <class E>
   using Loops = ProductChoice<typename E::T, typename E::Arch, decltype(kernel_of<E>(nullptr)),
                               E::variant & ~(ops::MatMul::never_deep - 1u), (E::outer > 0)>;
-  /// Whether the processor multiplies pairs of the operands' elements.
-  template <class E>
-  static constexpr bool has_pairs = (E::variant & ops::MatMul::of_bfloat16) != 0 &&
-                                    std::is_same_v<typename E::T, float> && E::Tile::lanes == 16;
 #ifdef __AVX512BF16__
   template <class E>
   using Rule = BFloat16Pairs<typename E::template Operand<0>, typename E::template Operand<1>,
