@@ -191,6 +191,11 @@ template <class T, int N>
   if (load_columns(from, length, readable, tile)) return;
   load_blocks(from, length, readable, tile);
 }
+/// Fills a tile with a row that all rows share.
+template <class T, int N>
+[[gnu::noinline]] void repeat_row(const T* from, std::int64_t length, RowTile<T, N>& tile) {
+  for (std::int64_t j = 0; j < length; ++j) std::fill_n(tile.v + j * N, N, from[j]);
+}
 /// The other way round.
 template <class T, int N>
 [[gnu::noinline]] void store_tile(const RowTile<T, N>& tile, int count, std::int64_t length,

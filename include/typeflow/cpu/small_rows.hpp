@@ -94,6 +94,7 @@ class SmallFolds : RowOperands<Outer, L, M> {
     int count;
     std::int64_t end;                   ///< of the kernel's rows, or those of its task
     std::int64_t coordinate[N][Outer];  ///< of the rows, if some operand needs them
+    bool in_line = false;  ///< whether the rows are all, and differ only by the last outer axis
     ElementContext at;
   };
 
@@ -101,6 +102,14 @@ class SmallFolds : RowOperands<Outer, L, M> {
     if constexpr (Rows::has_coordinates) {
       std::int64_t coordinate[Outer];
       Rows::first_coordinates(call, b.row, coordinate);
+      b.in_line = b.count == N && coordinate[Outer - 1] + N <= call.extents[Outer - 1];
+      if (b.in_line) {
+        for (int lane = 0; lane < N; ++lane) {
+          for (int k = 0; k < Outer; ++k) b.coordinate[lane][k] = coordinate[k];
+          b.coordinate[lane][Outer - 1] += lane;
+        }
+        return;
+      }
       for (int lane = 0; lane < b.count; ++lane) {
         for (int k = 0; k < Outer; ++k) b.coordinate[lane][k] = coordinate[k];
         Rows::next_coordinates(call, coordinate);
@@ -140,6 +149,13 @@ class SmallFolds : RowOperands<Outer, L, M> {
     } else if constexpr (place == RowsPlace::shared) {
       get<I>(memory.in) = call.operand<const T>(M::template operand<I>) + in[I].begin;
     } else if constexpr (place == RowsPlace::scattered) {
+      if (b.in_line && M::template Input<I>::spec.offsets == 0) {
+        constexpr bool along = (M::template Input<I>::axes >> (Outer - 1) & 1u) != 0;
+        const std::int64_t step = along ? in[I].stride[Outer - 1] : 0;
+        const T* const from = Rows::template operand<I>(call, in, b.coordinate[0]);
+        if (step == length) return load_tile(from, N, length, N * length, get<I>(memory.in));
+        if (step == 0) return repeat_row(from, length, get<I>(memory.in));
+      }
       T* const tile = get<I>(memory.in).v;
       if (b.count < N) std::fill_n(tile, length * N, T(0));
       for (int lane = 0; lane < b.count; ++lane) {

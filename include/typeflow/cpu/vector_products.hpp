@@ -92,6 +92,7 @@ class VectorProduct {
   static constexpr std::int64_t most_sums = 16384 / sizeof(T);  ///< half of the first cache
   static constexpr std::int64_t rows_of_task = 4 * S::lanes;    ///< the same along the depth
   static constexpr int most = S::large ? 24 : 12;  ///< vectors of sums that registers hold
+  static constexpr int few = 4;                    ///< such vectors hold whole rows of few columns
   static constexpr std::int64_t short_depth = 16;  ///< of rows that are transposed all at once
   static constexpr std::int64_t piece = 256;       ///< steps that are transposed at a time
   /// Whether a vector's rows are transposed in registers.
@@ -153,7 +154,7 @@ class VectorProduct {
         pitch(is_row ? k.pitch_b : k.pitch_a),
         dots(has_dots(k, c.extents)),
         along_depth(dots || lies_along_depth(k, c.extents) || (count == 1 && pitch == 1)),
-        by_rows(!along_depth &&
+        by_rows(!along_depth && count > few * S::lanes &&
                 reads_rows(count, depth, k.wide_a() != nullptr ? 2 : std::int64_t{sizeof(T)})) {}
 
   /// Elements [first, last) of the result.
@@ -231,10 +232,10 @@ class VectorProduct {
       }
     };
     take(std::integral_constant<int, most>{});
-    take(std::integral_constant<int, 4>{});
+    take(std::integral_constant<int, few>{});
     if (j == n) return;
     if (n - j >= S::lanes) {
-      overlapping_sums<T, A, 4>(x, m + j, pitch, depth, n - j, out + j);
+      overlapping_sums<T, A, few>(x, m + j, pitch, depth, n - j, out + j);
       return;
     }
     const int rest = static_cast<int>(n - j);
@@ -291,18 +292,24 @@ class VectorProduct {
   /// `readable` elements may be read.
   [[gnu::noinline]] void sum_short(const T* x, const T* m, std::int64_t row, std::int64_t readable,
                                    std::int64_t n, T* out) const {
-    constexpr int vectors = static_cast<int>(rows_of_task / S::lanes);
-    alignas(64) T panel[short_depth * rows_of_task];
-    TransposeBlocks<T>::run({m, row}, n, depth, {panel, rows_of_task}, readable, false);
-    if (n == rows_of_task) {
-      wide_sums<T, A, vectors>(x, panel, rows_of_task, depth, out);
+    if (n <= S::lanes) return sum_panel<1>(x, m, row, readable, n, out);
+    sum_panel<static_cast<int>(rows_of_task / S::lanes)>(x, m, row, readable, n, out);
+  }
+  template <int Vectors>
+  void sum_panel(const T* x, const T* m, std::int64_t row, std::int64_t readable, std::int64_t n,
+                 T* out) const {
+    constexpr std::int64_t width = Vectors * S::lanes;
+    alignas(64) T panel[short_depth * width];
+    TransposeBlocks<T>::run({m, row}, n, depth, {panel, width}, readable, false);
+    if (n == width) {
+      wide_sums<T, A, Vectors>(x, panel, width, depth, out);
       return;
     }
     for (std::int64_t k = 0; k < depth; ++k) {
-      std::fill(panel + k * rows_of_task + n, panel + (k + 1) * rows_of_task, T(0));
+      std::fill(panel + k * width + n, panel + (k + 1) * width, T(0));
     }
-    alignas(64) T sums[rows_of_task];
-    wide_sums<T, A, vectors>(x, panel, rows_of_task, depth, sums);
+    alignas(64) T sums[width];
+    wide_sums<T, A, Vectors>(x, panel, width, depth, sums);
     std::copy(sums, sums + n, out);
   }
 

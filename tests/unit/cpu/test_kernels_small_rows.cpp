@@ -115,6 +115,24 @@ constexpr void columns(tf::Graph& g) {
   softmax<1>(y).named("softmax");
 }
 
+/// All pairs of rows: in blocks of rows one operand is the same row, others lie side by side, a
+/// step apart, or behind each other, and blocks go on in the next line.
+template <class T, int Length>
+constexpr void pairs(tf::Graph& g) {
+  auto a = tf::placeholder<T, tf::batch, Length>(g, "a");
+  auto b = tf::placeholder<T, 37, Length>(g, "b");
+  auto wide = tf::placeholder<T, 37, Length + 3>(g, "wide");
+  auto each = tf::placeholder<T, tf::batch, 37>(g, "each");
+  auto table = tf::placeholder<T, 5, Length>(g, "table");
+  auto ids = cast<std::int32_t>(tf::placeholder<bool, 37>(g, "ids"));
+  const auto left = tf::expand_dims<1>(a);
+  tf::sum<2>(left * tf::expand_dims<0>(b)).named("products");
+  tf::max<2>(left - tf::expand_dims<0>(slice<tf::whole, tf::range(2, Length + 2)>(wide)))
+      .named("part");
+  tf::sum<2>(left * tf::expand_dims<0>(gather(table, ids))).named("rows");
+  tf::min<2>(maximum(left, tf::expand_dims<2>(each)) + tf::expand_dims<0>(b)).named("each");
+}
+
 /// Rows that are not short, whose operands repeat.
 constexpr void longer(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 45>(g, "x");
@@ -159,6 +177,22 @@ TEST_CASE("operands of short rows may lie anywhere") {
     test::check_against_interpreter<longer>(batch, 1e-5);
   }
   test::check_against_interpreter<columns>(5000, 1e-5);
+}
+
+template <class T>
+void check_pairs(double tolerance) {
+  for (const std::int64_t batch : {1, 2, 19}) {
+    test::check_against_interpreter<pairs<T, 2>>(batch, tolerance);
+    test::check_against_interpreter<pairs<T, 8>>(batch, tolerance);
+    test::check_against_interpreter<pairs<T, 31>>(batch, tolerance, 3);
+    test::check_bits<pairs<T, 8>>(batch);
+  }
+}
+TEST_CASE("pairs of short rows agree with the interpreter") {
+  check_pairs<float>(1e-5);
+  check_pairs<double>(1e-12);
+  check_pairs<tf::bfloat16>(0.02);
+  check_pairs<std::int8_t>(0);
 }
 
 TEST_CASE("short rows have all element types") {
