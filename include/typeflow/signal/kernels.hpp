@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "typeflow/cpu/custom.hpp"
+#include "typeflow/cpu/transpose_blocks.hpp"
 #include "typeflow/signal/fft.hpp"
 #include "typeflow/signal/transform.hpp"
 
@@ -17,10 +18,11 @@ namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
 template <>
 struct kernel_of<ops::Fft> {
-  /// Lines of n elements that are transformed side by side: a power of two.
+  /// Lines of n elements that are transformed side by side: a power of two. With fewer than a
+  /// vector has, the first passes go number by number.
   static std::int64_t lines_of(std::int64_t n) {
     std::int64_t lines = 16;
-    while (lines > 1 && lines * n > 8192) lines /= 2;
+    while (lines > 1 && lines * n > 32768) lines /= 2;
     return lines;
   }
   /// Blocks are shared out to so many parts, each with memory of its own.
@@ -113,23 +115,76 @@ struct kernel_of<ops::Fft> {
       signal::Lines<T> x{memory, memory + room};
       signal::Lines<T> other{memory + 2 * room, memory + 3 * room};
       // Real and imaginary parts exchanged, a forward transform is an inverse one.
-      const int re = inverse_ ? 1 : 0;
+      if (inverse_) std::swap(x.re, x.im);
+      load(from, first, lines, x, memory + 2 * room);
+      if (inverse_) std::swap(x.re, x.im);
+      signal::Lines<T> y = signal::transform<T, A>(plan_, lines, x, other);
+      const bool in_first = std::min(y.re, y.im) == memory;
+      if (inverse_) std::swap(y.re, y.im);
+      store(y, to, first, lines, memory + (in_first ? 2 * room : 0));
+    }
+
+    /// Whether element j of the lines lies side by side in memory, for each j.
+    bool side_by_side(std::int64_t first, std::int64_t lines) const {
+      return first % inner_ + lines <= inner_;
+    }
+    /// Whether lines follow each other, and blocks of them are transposed in registers.
+    bool transposes(std::int64_t lines) const { return sizeof(T) == 4 && inner_ == 1 && lines > 1; }
+
+    /// Copies lines to x. `pairs` has room for them.
+    [[gnu::noinline]] void load(const std::complex<T>* from, std::int64_t first, std::int64_t lines,
+                                const signal::Lines<T>& x, T* pairs) const {
+      const std::int64_t n = plan_.length;
+      const auto part = [&](const T* z, std::int64_t i, std::int64_t count) {
+        for (std::int64_t k = 0; k < count; ++k) {
+          x.re[i + k] = z[2 * k];
+          x.im[i + k] = z[2 * k + 1];
+        }
+      };
       // Complex numbers are pairs of numbers.
-      for (std::int64_t v = 0; v < lines; ++v) {
-        const T* const line = reinterpret_cast<const T*>(from + begin_of(first + v));
-        for (std::int64_t j = 0; j < n; ++j) {
-          x.re[j * lines + v] = line[2 * j * inner_ + re];
-          x.im[j * lines + v] = line[2 * j * inner_ + 1 - re];
+      if (transposes(lines)) {
+        turn(reinterpret_cast<const T*>(from + first * n), lines, n, pairs);
+        part(pairs, 0, n * lines);
+      } else if (side_by_side(first, lines)) {
+        const T* const z = reinterpret_cast<const T*>(from + begin_of(first));
+        if (inner_ == lines) return part(z, 0, n * lines);
+        for (std::int64_t j = 0; j < n; ++j) part(z + 2 * j * inner_, j * lines, lines);
+      } else {
+        for (std::int64_t v = 0; v < lines; ++v) {
+          const T* const z = reinterpret_cast<const T*>(from + begin_of(first + v));
+          for (std::int64_t j = 0; j < n; ++j) part(z + 2 * j * inner_, j * lines + v, 1);
         }
       }
-      const signal::Lines<T> y = signal::transform<T, A>(plan_, lines, x, other);
-      for (std::int64_t v = 0; v < lines; ++v) {
-        T* const line = reinterpret_cast<T*>(to + begin_of(first + v));
-        for (std::int64_t j = 0; j < n; ++j) {
-          line[2 * j * inner_ + re] = y.re[j * lines + v] * factor_;
-          line[2 * j * inner_ + 1 - re] = y.im[j * lines + v] * factor_;
+    }
+    /// The other way round, times the factor.
+    [[gnu::noinline]] void store(const signal::Lines<T>& y, std::complex<T>* to, std::int64_t first,
+                                 std::int64_t lines, T* pairs) const {
+      const std::int64_t n = plan_.length;
+      const auto part = [&](T* z, std::int64_t i, std::int64_t count) {
+        for (std::int64_t k = 0; k < count; ++k) {
+          z[2 * k] = y.re[i + k] * factor_;
+          z[2 * k + 1] = y.im[i + k] * factor_;
+        }
+      };
+      if (transposes(lines)) {
+        part(pairs, 0, n * lines);
+        turn(pairs, n, lines, reinterpret_cast<T*>(to + first * n));
+      } else if (side_by_side(first, lines)) {
+        T* const z = reinterpret_cast<T*>(to + begin_of(first));
+        if (inner_ == lines) return part(z, 0, n * lines);
+        for (std::int64_t j = 0; j < n; ++j) part(z + 2 * j * inner_, j * lines, lines);
+      } else {
+        for (std::int64_t v = 0; v < lines; ++v) {
+          T* const z = reinterpret_cast<T*>(to + begin_of(first + v));
+          for (std::int64_t j = 0; j < n; ++j) part(z + 2 * j * inner_, j * lines + v, 1);
         }
       }
+    }
+    /// Transposes a matrix of pairs of floats.
+    static void turn(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
+      using Bits = std::int64_t;
+      TransposeBlocks<Bits>::run({reinterpret_cast<const Bits*>(from), columns}, rows, columns,
+                                 {reinterpret_cast<Bits*>(to), rows}, rows * columns, false);
     }
 
     const signal::Plan<T>& plan_;

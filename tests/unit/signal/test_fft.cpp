@@ -102,6 +102,13 @@ void check_lengths(double tolerance) {
 }
 
 template <class T>
+constexpr void planes(tf::Graph& g) {
+  auto z = tf::placeholder<std::complex<T>, tf::batch, 6, tf::symbol<"time">>(g, "z");
+  tf::fft2d(z).named("forward");
+  tf::ifft2d(z).named("back");
+}
+
+template <class T>
 constexpr void several_axes(tf::Graph& g) {
   auto z = tf::placeholder<std::complex<T>, 2, 3, 5, 8>(g, "z");
   auto x = tf::placeholder<T, 3, 5, 7>(g, "x");
@@ -277,6 +284,31 @@ TEST_CASE("irfft3d: values") {
     const Numbers<double> others = defined(defined(wide(a.z), 5, 8, 1), 3, 40, 1);
     a.check(a.session.template run<"irfft3d">(a.of_z()), back(others, 8, 14));
   });
+}
+
+template <class T>
+void check_planes(double tolerance) {
+  tf::Variables variables;
+  tf::Session<planes<T>> session(variables, {.threads = 2});
+  for (const std::int64_t n : {7, 8, 16, 32, 40, 75}) {
+    for (const std::int64_t count : {1, 5}) {
+      CAPTURE(n);
+      CAPTURE(count);
+      const Numbers<T> z = drawn<T>(static_cast<std::size_t>(count * 6 * n));
+      const auto width = static_cast<std::size_t>(n);
+      const std::vector<std::size_t> extents = {static_cast<std::size_t>(count), 6, width};
+      const auto feed = tf::feed<"z">(z.data(), {count, 6, n});
+      CHECK(difference(session.template run<"forward">(feed).data(),
+                       over(wide(z), extents, 2, -1)) <= tolerance);
+      CHECK(difference(session.template run<"back">(feed).data(), over(wide(z), extents, 2, 1)) <=
+            tolerance);
+    }
+  }
+}
+TEST_CASE(
+    "lines of the first of two axes lie side by side, in blocks that end with a plane or not") {
+  check_planes<float>(1e-6);
+  check_planes<double>(2e-15);
 }
 
 TEST_CASE("the interpreter transforms as the definition says") {
