@@ -229,7 +229,13 @@ struct kernel_of<ops::RowOffsets> {
   }
 };
 
-/// element := f(element, value), for the elements of the slice at each index and of the index's
+/// element := f(element, value), for `count` elements.
+template <class T, class N, class F>
+TYPEFLOW_INLINE void add_slice(const T* __restrict value, N count, T* __restrict slice,
+                               const F& f) {
+  for (std::int64_t i = 0; i < count; ++i) slice[i] = f(slice[i], value[i]);
+}
+/// The same for the elements of the slice at each index and of the index's
 /// slice of values, in the order of the indices.
 template <class T, class F>
 void scatter_slices(const detail::IndexLoops& loops, const Tensor& indices, const T* values,
@@ -262,7 +268,10 @@ void scatter_slices(const detail::IndexLoops& loops, const Tensor& indices, cons
                  for (std::int64_t k = 0; k < count; ++k, value += loops.inner) {
                    if (!is_inside(index.at[k], loops.extent)) continue;
                    T* const slice = slices + index.at[k] * loops.inner;
-                   for (std::int64_t r = from; r < to; ++r) slice[r] = f(slice[r], value[r]);
+                   std::int64_t r = from;
+                   constexpr std::integral_constant<std::int64_t, width> line;
+                   for (; r + line <= to; r += line) add_slice(value + r, line, slice + r, f);
+                   if (r < to) add_slice(value + r, to - r, slice + r, f);
                  }
                }
              }
