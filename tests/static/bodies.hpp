@@ -5,6 +5,7 @@
 // reductions. tests/docs compares the list with the rows of docs/operations/.
 
 #include <typeflow/distributions/count_functions.hpp>
+#include <typeflow/distributions/log_tails.hpp>
 #include <typeflow/distributions/von_mises_functions.hpp>
 #include <typeflow/random.hpp>
 #include "../support/graph_operations.hpp"
@@ -37,6 +38,8 @@ using All = List<                                                               
     ops::Igammainv, ops::Igammacinv, ops::Betaincinv, ops::Polygamma, ops::GammaSlope,  //
     ops::PoissonEntropy, ops::PoissonEntropyGrad, ops::BinomialEntropy, ops::BinomialEntropyGrad,
     ops::MultinomialShare, ops::MultinomialShareGrad, ops::PoissonQuantile, ops::BinomialQuantile,
+    ops::Betaincc, ops::LogIgamma, ops::LogIgammaGradA, ops::LogIgammaGradX, ops::LogBetainc,
+    ops::LogBetaincGrad, ops::LogBetaincGradX,                                   //
     ops::VonMisesCdf, ops::VonMisesQuantile, ops::VonMisesSlope,                 //
     ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                //
     ops::Erfc, ops::Erfinv,                                                      //

@@ -52,6 +52,14 @@ struct Independent : Distribution<Independent<D, N>> {
                   "Independent.log_cdf(x): only distributions of numbers have one");
     return detail::sum_last<N>(base.log_cdf(this->value(x)));
   }
+  template <class X>
+  constexpr auto survival_function(const X& x) const {
+    return -expm1(log_cdf(x));
+  }
+  template <class X>
+  constexpr auto log_survival_function(const X& x) const {
+    return detail::log1mexp(log_cdf(x));
+  }
   constexpr auto entropy() const { return detail::sum_last<N>(base.entropy()); }
   constexpr auto mean() const { return base.mean(); }
   constexpr auto mode() const { return base.mode(); }
@@ -242,11 +250,25 @@ struct TransformedDistribution : Distribution<TransformedDistribution<D, F>> {
   }
   template <class Y>
   constexpr auto cdf(const Y& y) const {
-    return below(y, true);
+    return below(
+        y, [&](auto x) { return base.cdf(x); }, [&](auto x) { return base.survival_function(x); });
+  }
+  template <class Y>
+  constexpr auto log_cdf(const Y& y) const {
+    return below(
+        y, [&](auto x) { return base.log_cdf(x); },
+        [&](auto x) { return base.log_survival_function(x); });
   }
   template <class Y>
   constexpr auto survival_function(const Y& y) const {
-    return below(y, false);
+    return below(
+        y, [&](auto x) { return base.survival_function(x); }, [&](auto x) { return base.cdf(x); });
+  }
+  template <class Y>
+  constexpr auto log_survival_function(const Y& y) const {
+    return below(
+        y, [&](auto x) { return base.log_survival_function(x); },
+        [&](auto x) { return base.log_cdf(x); });
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -288,13 +310,11 @@ struct TransformedDistribution : Distribution<TransformedDistribution<D, F>> {
     return detail::expand(constant<element>(this->graph(), element(0)),
                           detail::Join<batch_shape, event_shape>{});
   }
-  template <class Y>
-  constexpr auto below(const Y& y, bool lower) const {
+  /// growing(x) of the base's x where the bijector grows, falling(x) where it falls.
+  template <class Y, class Growing, class Falling>
+  constexpr auto below(const Y& y, const Growing& growing, const Falling& falling) const {
     const auto x = bijector.inverse(this->value(y));
-    const auto grows = bijector.increasing(x);
-    const auto a = base.cdf(x);
-    const auto b = base.survival_function(x);
-    return lower ? where(grows, a, b) : where(grows, b, a);
+    return where(bijector.increasing(x), growing(x), falling(x));
   }
 };
 

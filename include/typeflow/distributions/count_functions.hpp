@@ -151,7 +151,7 @@ constexpr T multinomial_share(T n, T p) {
            ((1 - q - q * q) / 12 - q * q / (24 * mean)) / mean;
   }
   const auto information = [&](double k, double) {
-    return k == 0 ? mean : -std::log(gamma_front(k, mean));
+    return k == 0 ? mean : -log_gamma_front(k, mean);
   };
   if (q == 0) return information(n, 0.0);
   return count_mean(std::fmin(std::floor((n + 1) * p), n), n,
@@ -227,16 +227,18 @@ constexpr double poisson_quantile(double rate, V p) {
     return static_cast<double>(static_cast<V>(igammac(k + 1, rate))) >= level;
   });
 }
-/// The smallest count whose binomial distribution function, of n trials that fail with probability
-/// q, is, as a V, at least p.
+/// The smallest count whose binomial distribution function, of n trials that succeed with
+/// probability p and fail with q, is, as a V, at least `least`.
 template <class V>
-constexpr double binomial_quantile(double n, double q, V p) {
-  const double level = static_cast<double>(p);
-  if (!is_count(n) || !(q >= 0 && q <= 1) || !(level >= 0 && level <= 1)) return nan;
-  if (n == 0 || q == 1 || level == 0) return 0;
+constexpr double binomial_quantile(double n, double p, double q, V least) {
+  const double level = static_cast<double>(least);
+  if (!is_count(n) || !(p >= 0 && q >= 0 && q <= 1) || !(level >= 0 && level <= 1)) return nan;
+  if (n == 0 || p == 0 || level == 0) return 0;
   if (q == 0 || level == 1) return n;
-  return first_count(rough_count(n * (1 - q), n * q * (1 - q), level), n, [&](double k) {
-    return static_cast<double>(static_cast<V>(betainc(n - k, k + 1, q))) >= level;
+  return first_count(rough_count(n * p, n * p * q, level), n, [&](double k) {
+    const double below =
+        p > 0.5 ? betainc(n - k, k + 1, q) : incomplete_beta<true>(k + 1, n - k, p);
+    return static_cast<double>(static_cast<V>(below)) >= level;
   });
 }
 
@@ -327,16 +329,18 @@ struct PoissonQuantile : special {
     return {};
   }
 };
-/// The same of a binomial distribution of n trials, which fail with probability q.
+/// The same of a binomial distribution of n trials, which succeed with probability p and fail with
+/// q.
 struct BinomialQuantile : special {
   static constexpr std::string_view name = "BinomialQuantile";
   static constexpr int flops = 1000;
   template <class V>
-  constexpr V operator()(V n, V q, V p) const {
-    return static_cast<V>(
-        math::binomial_quantile(static_cast<double>(n), static_cast<double>(q), p));
+  constexpr V operator()(V n, V p, V q, V least) const {
+    return static_cast<V>(math::binomial_quantile(static_cast<double>(n), static_cast<double>(p),
+                                                  static_cast<double>(q), least));
   }
-  static constexpr std::array<AnyExpr, 3> gradient(BinomialQuantile, auto, auto, auto, auto, auto) {
+  static constexpr std::array<AnyExpr, 4> gradient(BinomialQuantile, auto, auto, auto, auto, auto,
+                                                   auto) {
     return {};
   }
 };

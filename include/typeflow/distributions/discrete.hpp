@@ -49,19 +49,21 @@ constexpr auto times_log(const X& x, const L& log_p) {
   return where(zero, 0, x * where(zero, 0, log_p));
 }
 
-/// log(p) and log(1 - p) of a probability.
+/// A probability p and q = 1 - p, and their logarithms.
 template <Element T, class S>
 struct LogOdds {
   Expr<T, S> p;
+  Expr<T, S> q;
   Expr<T, S> log_p;
   Expr<T, S> log_q;
 
   template <class X>
   constexpr explicit LogOdds(const Probs<X>& given)
-      : p(given.value), log_p(log(p)), log_q(log1p(-p)) {}
+      : p(given.value), q(1 - p), log_p(log(p)), log_q(log1p(-p)) {}
   template <class X>
   constexpr explicit LogOdds(const Logits<X>& given)
       : p(sigmoid(given.value)),
+        q(sigmoid(-given.value)),
         log_p(log_sigmoid(given.value)),
         log_q(log_sigmoid(-given.value)) {}
 };
@@ -101,7 +103,7 @@ struct Bernoulli : Distribution<Bernoulli<T, S>> {
   template <class V>
   constexpr auto cdf(const V& v) const {
     const auto x = this->value(v);
-    return where(is_nan(x), x, where(less(x, 0), 0, where(less(x, 1), 1 - odds.p, 1)));
+    return where(is_nan(x), x, where(less(x, 0), 0, where(less(x, 1), odds.q, 1)));
   }
   template <class V>
   constexpr auto log_cdf(const V& v) const {
@@ -125,16 +127,15 @@ struct Bernoulli : Distribution<Bernoulli<T, S>> {
   constexpr auto quantile(const P& p) const {
     const auto level = this->value(p);
     const auto outside = logical_not(logical_and(greater_equal(level, 0), less_equal(level, 1)));
-    return where(outside, detail::not_a_number,
-                 where(less_equal(level, 1 - odds.p), 0, level * 0 + 1));
+    return where(outside, detail::not_a_number, where(less_equal(level, odds.q), 0, level * 0 + 1));
   }
   constexpr auto entropy() const {
-    return -detail::times_log(odds.p, odds.log_p) - detail::times_log(1 - odds.p, odds.log_q);
+    return -detail::times_log(odds.p, odds.log_p) - detail::times_log(odds.q, odds.log_q);
   }
   constexpr auto mean() const { return odds.p; }
   /// The likelier number; 0 if both are as likely.
   constexpr auto mode() const { return cast<std::int32_t>(greater(odds.p, 0.5)); }
-  constexpr auto variance() const { return odds.p * (1 - odds.p); }
+  constexpr auto variance() const { return odds.p * odds.q; }
 };
 template <class X>
 Bernoulli(const Probs<X>&, Options = {}) -> Bernoulli<detail::ElementOf<X>, detail::ShapeOf<X>>;
@@ -183,22 +184,34 @@ struct Binomial : Distribution<Binomial<T, C, S>> {
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
-    const auto x = this->value(v);
-    return where(
-        is_nan(x), x,
-        where(less(x, 0), 0, where(greater_equal(x, total_count), 1, betainc_of(x, false))));
+    return tail(
+        v, 0, 1, [](auto a, auto b, auto p) { return detail::betaincc(a, b, p); },
+        [](auto a, auto b, auto q) { return betainc(a, b, q); });
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return tail(
+        v, -detail::infinity, 0,
+        [](auto a, auto b, auto p) { return detail::log_betaincc(a, b, p); },
+        [](auto a, auto b, auto q) { return detail::log_betainc(a, b, q); });
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
-    const auto x = this->value(v);
-    return where(
-        is_nan(x), x,
-        where(less(x, 0), 1, where(greater_equal(x, total_count), 0, betainc_of(x, true))));
+    return tail(
+        v, 1, 0, [](auto a, auto b, auto p) { return betainc(a, b, p); },
+        [](auto a, auto b, auto q) { return detail::betaincc(a, b, q); });
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return tail(
+        v, 0, -detail::infinity,
+        [](auto a, auto b, auto p) { return detail::log_betainc(a, b, p); },
+        [](auto a, auto b, auto q) { return detail::log_betaincc(a, b, q); });
   }
   /// The smallest number whose cdf is at least p. It has no gradient.
   template <class P>
   constexpr auto quantile(const P& p) const {
-    return apply(ops::BinomialQuantile{}, total_count, 1 - odds.p, this->value(p));
+    return apply(ops::BinomialQuantile{}, total_count, odds.p, odds.q, this->value(p));
   }
   /// NaN unless total_count is a whole number. Its gradient for p has no gradient.
   constexpr auto entropy() const {
@@ -209,16 +222,22 @@ struct Binomial : Distribution<Binomial<T, C, S>> {
   constexpr auto mode() const {
     return this->per_batch(minimum(floor((total_count + 1) * odds.p), total_count));
   }
-  constexpr auto variance() const { return this->per_batch(total_count * odds.p * (1 - odds.p)); }
+  constexpr auto variance() const { return this->per_batch(total_count * odds.p * odds.q); }
 
  private:
-  template <class X>
-  constexpr auto betainc_of(const X& x, bool upper) const {
+  /// `under` for x < 0 and `over` from total_count on. Between them of_p(k + 1, n - k, p) or
+  /// of_q(n - k, k + 1, q), which is the same, by the smaller of p and q: it has all digits.
+  template <class V, class F, class G>
+  constexpr auto tail(const V& v, double under, double over, const F& of_p, const G& of_q) const {
+    const auto x = this->value(v);
     const auto inside = logical_and(greater_equal(x, 0), less(x, total_count));
     const auto k = where(inside, floor(x), 0);
-    const auto n = where(inside, total_count, 1);
-    const auto p = where(inside, odds.p, 0.5);
-    return upper ? betainc(k + 1, n - k, p) : betainc(n - k, k + 1, 1 - p);
+    const auto rest = where(inside, total_count - k, 1);
+    const auto by_q = greater(odds.p, 0.5);
+    const auto share = where(inside, where(by_q, odds.q, odds.p), 0.5);
+    const auto found = where(by_q, of_q(rest, k + 1, share), of_p(k + 1, rest, share));
+    return where(is_nan(x), x,
+                 where(less(x, 0), under, where(greater_equal(x, total_count), over, found)));
   }
 };
 template <Operand N, class X>
@@ -259,17 +278,19 @@ struct Poisson : Distribution<Poisson<T, R>> {
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
-    const auto x = this->value(v);
-    return where(is_nan(x), x, detail::in_support(less(x, 0), x, 0, 0, [&](const auto& y) {
-                   return igammac(floor(y) + 1, rate);
-                 }));
+    return tail(v, 0, [](auto a, auto x) { return igammac(a, x); });
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return tail(v, -detail::infinity, [](auto a, auto x) { return detail::log_igammac(a, x); });
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
-    const auto x = this->value(v);
-    return where(is_nan(x), x, detail::in_support(less(x, 0), x, 0, 1, [&](const auto& y) {
-                   return igamma(floor(y) + 1, rate);
-                 }));
+    return tail(v, 1, [](auto a, auto x) { return igamma(a, x); });
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return tail(v, 0, [](auto a, auto x) { return detail::log_igamma(a, x); });
   }
   /// The smallest number whose cdf is at least p. It has no gradient.
   template <class P>
@@ -282,6 +303,16 @@ struct Poisson : Distribution<Poisson<T, R>> {
   /// The likeliest number; the larger of two that are as likely.
   constexpr auto mode() const { return floor(rate); }
   constexpr auto variance() const { return rate; }
+
+ private:
+  /// f(floor(x) + 1, rate), and `under` for x < 0.
+  template <class V, class F>
+  constexpr auto tail(const V& v, double under, const F& f) const {
+    const auto x = this->value(v);
+    return where(is_nan(x), x, detail::in_support(less(x, 0), x, 0, under, [&](const auto& y) {
+                   return f(floor(y) + 1, rate);
+                 }));
+  }
 };
 template <TypedExpr R>
 Poisson(const R&, Options = {}) -> Poisson<detail::ElementOf<R>, detail::ShapeOf<R>>;
@@ -327,8 +358,22 @@ struct Categorical : Distribution<Categorical<T, S, K>> {
   template <class V>
   constexpr auto cdf(const V& v) const {
     const auto x = this->value(v);
-    const auto below = less_equal(positions(), expand_dims<-1>(x));
-    return where(is_nan(x), x, minimum(sum<-1>(where(below, probabilities(), 0)), 1));
+    return where(is_nan(x), x, minimum(sum<-1>(where(at_most(x), probabilities(), 0)), 1));
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    const auto x = this->value(v);
+    return log_sum(x, at_most(x));
+  }
+  template <class V>
+  constexpr auto survival_function(const V& v) const {
+    const auto x = this->value(v);
+    return where(is_nan(x), x, minimum(sum<-1>(where(at_most(x), 0, probabilities())), 1));
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    const auto x = this->value(v);
+    return log_sum(x, logical_not(at_most(x)));
   }
   /// The smallest class whose cdf is at least p, up to rounding, as a number of the parameters'
   /// element type.
@@ -353,6 +398,21 @@ struct Categorical : Distribution<Categorical<T, S, K>> {
     return x;
   }
   constexpr auto positions() const { return range<T, K>(this->graph(), 0, 1); }
+  template <class X>
+  constexpr auto at_most(const X& x) const {
+    return less_equal(positions(), expand_dims<-1>(x));
+  }
+  /// The logarithm of the probability of these classes.
+  template <class X, class C>
+  constexpr auto log_sum(const X& x, const C& chosen) const {
+    const auto rest = sum<-1>(where(chosen, 0, probabilities()));
+    const auto most = less(rest, 0.5);
+    const auto none = logical_not(any<-1>(chosen));
+    const auto some = logical_or(chosen, expand_dims<-1>(none));
+    const auto few = logsumexp<-1>(where(some, log_p, -detail::infinity));
+    const auto found = where(most, log1p(-where(most, rest, 0)), few);
+    return where(is_nan(x), x, where(none, -detail::infinity, found));
+  }
 };
 template <class X>
 Categorical(const Probs<X>&, Options = {})

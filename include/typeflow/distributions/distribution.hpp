@@ -26,6 +26,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "typeflow/distributions/log_tails.hpp"
 #include "typeflow/distributions/special.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/ops/state/check.hpp"
@@ -232,7 +233,7 @@ class Distribution {
   /// The logarithm of the probability of a draw that is at most x.
   template <class X>
   constexpr auto log_cdf(const X& x) const {
-    return log(self().cdf(x));
+    return detail::log_from(self().cdf(x), self().survival_function(x));
   }
   /// The probability of a draw above x.
   template <class X>
@@ -241,7 +242,7 @@ class Distribution {
   }
   template <class X>
   constexpr auto log_survival_function(const X& x) const {
-    return log(self().survival_function(x));
+    return detail::log_from(self().survival_function(x), self().cdf(x));
   }
   /// The standard deviation.
   constexpr auto stddev() const { return sqrt(self().variance()); }

@@ -347,6 +347,14 @@ struct StudentT : Distribution<StudentT<T, D, L, S>> {
   constexpr auto survival_function(const V& v) const {
     return below(-standard(v));
   }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return log_below(standard(v));
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return log_below(-standard(v));
+  }
   template <class P>
   constexpr auto quantile(const P& p) const {
     const auto q = this->value(p);
@@ -391,20 +399,47 @@ struct StudentT : Distribution<StudentT<T, D, L, S>> {
   }
   template <class Z>
   constexpr auto below(const Z& z) const {
-    // z^2 / (df + z^2) and its complement; the smaller of the two has all digits.
+    const auto tail = 0.5 * of_tail(
+                                z, [](auto a, auto b, auto x) { return betainc(a, b, x); },
+                                [](auto a, auto b, auto x) { return detail::betaincc(a, b, x); },
+                                [](auto log_end) { return exp(log_end); });
+    return where(central(z), 0.5 + z * peak(), where(less(z, 0), tail, 1 - tail));
+  }
+  template <class Z>
+  constexpr auto log_below(const Z& z) const {
+    const auto log_of_tail =
+        of_tail(
+            z, [](auto a, auto b, auto x) { return detail::log_betainc(a, b, x); },
+            [](auto a, auto b, auto x) { return detail::log_betaincc(a, b, x); },
+            [](auto log_end) { return log_end; }) -
+        std::numbers::ln2;
+    const auto centre = central(z);
+    const auto low = less(z, 0);
+    const auto rest = log1p(-exp(where(logical_or(low, centre), -1, log_of_tail)));
+    return where(centre, log1p(2 * where(centre, z, 0) * peak()) - std::numbers::ln2,
+                 where(low, log_of_tail, rest));
+  }
+  /// Where z^2 has no weight, and the slope of betainc is infinite.
+  template <class Z>
+  static constexpr auto central(const Z& z) {
+    return less(abs(z), 1e-10);
+  }
+  /// The probability of more than |z| on both sides: near(1/2, df/2, z^2 / (df + z^2)) or
+  /// far(df/2, 1/2, df / (df + z^2)), which is the same, by the smaller argument: it has all
+  /// digits. Where z^2 may overflow it is end(its logarithm).
+  template <class Z, class Far, class Near, class End>
+  constexpr auto of_tail(const Z& z, const Far& far, const Near& near, const End& end) const {
     const auto far_out = greater(abs(z), 1e8 * sqrt(df));
-    const auto ends = is_inf(z);
     const auto squares = square(where(far_out, 1, z));
     const auto inner = less(squares, df);
-    const auto centre = equal(z, 0);  // where the slope of betainc is infinite
-    const auto share = where(logical_or(centre, logical_not(inner)), 0.5, squares / (df + squares));
+    const auto share =
+        where(logical_or(central(z), logical_not(inner)), 0.5, squares / (df + squares));
     const auto rest = where(logical_or(far_out, inner), 0.5, df / (df + squares));
-    const auto middle = 0.5 - 0.5 * betainc(half(), 0.5 * df, share);
-    const auto far = 0.5 * betainc(0.5 * df, half(), rest);
+    const auto ends = is_inf(z);
     const auto log_z = log(where(logical_and(far_out, logical_not(ends)), abs(z), 1));
-    const auto end = where(ends, 0, 0.5 * exp(df * (0.5 * log(df) - log_z) - log_tail()));
-    const auto tail = where(far_out, end, where(inner, middle, far));
-    return where(centre, 0.5 + z * peak(), where(less(z, 0), tail, 1 - tail));
+    const auto log_end = df * (0.5 * log(df) - log_z) - log_tail();
+    return where(far_out, end(where(ends, -detail::infinity, log_end)),
+                 where(inner, near(half(), 0.5 * df, share), far(0.5 * df, half(), rest)));
   }
   constexpr auto half() const { return constant<T>(this->graph(), T(0.5)); }
   /// Far out the tail is z^-df df^(df / 2) e^-log_tail / 2.

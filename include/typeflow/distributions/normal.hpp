@@ -171,7 +171,10 @@ struct HalfNormal : Distribution<HalfNormal<T, S>> {
   }
   template <class V>
   constexpr auto log_survival_function(const V& v) const {
-    return std::numbers::ln2 + log_ndtr(-maximum(this->value(v), 0) / scale);
+    const auto z = maximum(this->value(v), 0) / scale;
+    const auto near = less(z, 0.5);
+    const auto below = erf(where(near, z, 0) * (std::numbers::sqrt2 / 2));
+    return where(near, log1p(-below), std::numbers::ln2 + log_ndtr(-where(near, 1, z)));
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -296,15 +299,19 @@ struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
-    const auto x = minimum(maximum(this->value(v), low), high);
-    const detail::NormalInterval part{lower(), (x - loc) / scale};
-    return minimum(part.share(log_mass()), 1);
+    return minimum(below(v).share(log_mass()), 1);
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return log_share(below(v), above(v));
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
-    const auto x = minimum(maximum(this->value(v), low), high);
-    const detail::NormalInterval part{(x - loc) / scale, upper()};
-    return minimum(part.share(log_mass()), 1);
+    return minimum(above(v).share(log_mass()), 1);
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return log_share(above(v), below(v));
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -332,6 +339,25 @@ struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
     const auto below = ndtr(where(flip, -lower(), lower()));
     const auto z = ndtri(where(flip, below - q * mass(), below + q * mass()));
     return minimum(maximum(loc + scale * where(flip, -z, z), low), high);
+  }
+  /// The numbers of the interval that are at most x, and those above.
+  template <class V>
+  constexpr auto below(const V& v) const {
+    const auto x = minimum(maximum(this->value(v), low), high);
+    return detail::NormalInterval{lower(), (x - loc) / scale};
+  }
+  template <class V>
+  constexpr auto above(const V& v) const {
+    const auto x = minimum(maximum(this->value(v), low), high);
+    return detail::NormalInterval{(x - loc) / scale, upper()};
+  }
+  /// The logarithm of the probability of a part, if `rest` are the others.
+  template <class P, class R>
+  constexpr auto log_share(const P& part, const R& rest) const {
+    const auto all = log_mass();
+    const auto most = less(rest.share(all), 0.5);
+    return where(most, log1p(-where(most, rest.share(all), 0)),
+                 where(most, 0, part.log_mass() - all));
   }
   constexpr auto lower() const { return standard(low); }
   constexpr auto upper() const { return standard(high); }

@@ -20,6 +20,10 @@ struct BySurvival : Distribution<Self> {
     return -expm1(this->self().log_survival_function(v));
   }
   template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return detail::log1mexp(this->self().log_survival_function(v));
+  }
+  template <class V>
   constexpr auto survival_function(const V& v) const {
     return exp(this->self().log_survival_function(v));
   }
@@ -114,6 +118,20 @@ struct Gamma : Distribution<Gamma<T, A, B>> {
     return detail::in_support(less_equal(x, 0), x, 1, 1,
                               [&](const auto& y) { return igammac(concentration, rate * y); });
   }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    const auto x = this->value(v);
+    return detail::in_support(less_equal(x, 0), x, 1, -detail::infinity, [&](const auto& y) {
+      return detail::log_igamma(concentration, rate * y);
+    });
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    const auto x = this->value(v);
+    return detail::in_support(less_equal(x, 0), x, 1, 0, [&](const auto& y) {
+      return detail::log_igammac(concentration, rate * y);
+    });
+  }
   template <class P>
   constexpr auto quantile(const P& p) const {
     return igammainv(concentration, this->value(p)) / rate;
@@ -167,6 +185,14 @@ struct Chi2 : Distribution<Chi2<T, D>> {
   template <class V>
   constexpr auto survival_function(const V& v) const {
     return gamma.survival_function(this->value(v));
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return gamma.log_cdf(this->value(v));
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return gamma.log_survival_function(this->value(v));
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -223,6 +249,20 @@ struct InverseGamma : Distribution<InverseGamma<T, A, B>> {
     const auto x = this->value(v);
     return detail::in_support(less_equal(x, 0), x, 1, 1,
                               [&](const auto& y) { return igamma(concentration, scale / y); });
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    const auto x = this->value(v);
+    return detail::in_support(less_equal(x, 0), x, 1, -detail::infinity, [&](const auto& y) {
+      return detail::log_igammac(concentration, scale / y);
+    });
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    const auto x = this->value(v);
+    return detail::in_support(less_equal(x, 0), x, 1, 0, [&](const auto& y) {
+      return detail::log_igamma(concentration, scale / y);
+    });
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -295,7 +335,17 @@ struct Beta : Distribution<Beta<T, A, B>> {
   }
   template <class V>
   constexpr auto survival_function(const V& v) const {
-    return inside(this->value(v), 1, 0, [&](const auto& y) { return betainc(b, a, 1 - y); });
+    return inside(this->value(v), 1, 0, [&](const auto& y) { return detail::betaincc(a, b, y); });
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return inside(this->value(v), -detail::infinity, 0,
+                  [&](const auto& y) { return detail::log_betainc(a, b, y); });
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return inside(this->value(v), 0, -detail::infinity,
+                  [&](const auto& y) { return detail::log_betaincc(a, b, y); });
   }
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -424,6 +474,15 @@ struct Weibull : BySurvival<Weibull<T, K, S>> {
   template <class V>
   constexpr auto log_survival_function(const V& v) const {
     return -pow(maximum(this->value(v), 0) / scale, concentration);
+  }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    const auto x = maximum(this->value(v), 0);
+    const auto power = pow(x / scale, concentration);
+    const auto small = logical_and(less(power, 1e-8), greater(x, 0));
+    // Where the power may underflow: log(1 - e^-p) = log(p) - p / 2 + O(p^2)
+    const auto log_power = concentration * log(where(small, x / scale, 1));
+    return where(small, log_power - 0.5 * power, detail::log1mexp(-where(small, 1, power)));
   }
   template <class P>
   constexpr auto quantile(const P& p) const {

@@ -10,6 +10,7 @@
 
 #include <typeflow/bits.hpp>
 #include <typeflow/distributions/count_functions.hpp>
+#include <typeflow/distributions/log_tails.hpp>
 #include <typeflow/distributions/von_mises_functions.hpp>
 #include <typeflow/operations.hpp>
 #include <typeflow/random.hpp>
@@ -115,10 +116,18 @@ constexpr void functions_of_distributions(tf::Graph& g, int i) {
   add({"multinomial_share", i}, {"multinomial_share_slope", i},
       apply(ops::MultinomialShare{}, n, share), share);
   apply(ops::PoissonQuantile{}, rate, share).named({"poisson_quantile", i});
-  apply(ops::BinomialQuantile{}, n, share, 0.71f + 0 * x).named({"binomial_quantile", i});
+  apply(ops::BinomialQuantile{}, n, 1 - share, share, 0.71f + 0 * x)
+      .named({"binomial_quantile", i});
   add({"von_mises_cdf", i}, {"von_mises_cdf_slope", i}, apply(ops::VonMisesCdf{}, rate, x), rate);
   add({"von_mises_quantile", i}, {"von_mises_quantile_slope", i},
       apply(ops::VonMisesQuantile{}, rate, share), rate);
+  apply(ops::Betaincc{}, n, rate, share).named({"betaincc", i});
+  add({"log_igamma", i}, {"log_igamma_slope", i}, apply(ops::LogIgamma{{}, 0}, n, rate), rate);
+  add({"log_igammac", i}, {"log_igammac_slope", i}, apply(ops::LogIgamma{{}, 1}, rate, n), rate);
+  add({"log_betainc", i}, {"log_betainc_slope", i}, apply(ops::LogBetainc{{}, 0}, n, rate, share),
+      rate);
+  add({"log_betaincc", i}, {"log_betaincc_slope", i}, apply(ops::LogBetainc{{}, 1}, n, rate, share),
+      share);
 }
 template <class T>
 constexpr void slopes(tf::Graph& g, int i) {

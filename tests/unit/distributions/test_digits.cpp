@@ -34,8 +34,9 @@ void check_in(const F& f, const std::vector<double>& expected, const std::vector
     CAPTURE(got);
     CAPTURE(expected[i]);
     CHECK(std::abs(got - expected[i]) <= ulps[i % ulps.size()] *
-                                             double{std::numeric_limits<T>::epsilon()} *
-                                             std::abs(expected[i]));
+                                                 double{std::numeric_limits<T>::epsilon()} *
+                                                 std::abs(expected[i]) +
+                                             double{std::numeric_limits<T>::min()});
   }
 }
 template <class F>
@@ -59,6 +60,27 @@ void check_truncated(const double (&p)[6], const std::vector<double>& expected,
                      const std::vector<double>& ulps) {
   check_in<T>([&](tf::Graph& g, auto zero) { return numbers<decltype(zero)>(g, p); }, expected,
               ulps);
+}
+
+/// Checks log_cdf and log_survival_function of make(c) at three points, where c makes constants.
+template <class T, class F>
+void check_tails_in(const F& make, const std::vector<double>& x, const std::vector<double>& below,
+                    const std::vector<double>& above, double ulps) {
+  std::vector<double> expected = below;
+  expected.insert(expected.end(), above.begin(), above.end());
+  const auto tails = [&](tf::Graph& g, T) {
+    const auto d = make([&](double p) { return tf::constant<T>(g, static_cast<T>(p)); });
+    const auto at =
+        tf::constant<T, 3>(g, {static_cast<T>(x[0]), static_cast<T>(x[1]), static_cast<T>(x[2])});
+    return concat<0>(d.log_cdf(at), d.log_survival_function(at));
+  };
+  check_in<T>(tails, expected, {ulps});
+}
+template <class F>
+void check_tails(const F& make, const std::vector<double>& x, const std::vector<double>& below,
+                 const std::vector<double>& above, double ulps) {
+  check_tails_in<float>(make, x, below, above, ulps);
+  check_tails_in<double>(make, x, below, above, ulps);
 }
 
 }  // namespace
@@ -206,4 +228,121 @@ TEST_CASE("VonMises: the density of a large concentration") {
         return tfd::VonMises(tf::constant<T>(g, 0), 1000000).log_prob(T(0x1p-10));
       },
       {5.51197950046988818}, {8});
+}
+
+TEST_CASE("log_cdf and log_survival_function: in both tails, where the probabilities underflow") {
+  check_tails([](auto c) { return tfd::Gamma(c(2), 1); }, {0x1p-80, 200, 0.5},
+              {-111.5966960701512, -2.7816320187408423e-85, -2.405681391360371},
+              {-3.4211388289180104e-49, -194.6966950919409, -0.09453489189183562}, 200);
+  check_tails([](auto c) { return tfd::Gamma(c(1024), 2); }, {64, 512, 2048},
+              {-1237.5995223015188, -0.6848701870722643, -0.0},
+              {-0.0, -0.7014932548478309, -1657.9183760167243}, 300);
+  check_tails([](auto c) { return tfd::Chi2(c(1)); }, {0x1p-100, 64, 400},
+              {-34.88315038064199, -1.2441921148543576e-15, -5.5072482372124675e-89},
+              {-7.086638483170177e-16, -34.320289979354605, -203.22400819053732}, 200);
+  check_tails([](auto c) { return tfd::InverseGamma(c(50), 2); }, {0x1p-13, 0.0625, 1024},
+              {-16053.063783062033, -0.0019360416686006435, -1.1287440645801378e-200},
+              {-0.0, -6.248077631978762, -460.39591303147466}, 300);
+  check_tails([](auto c) { return tfd::Beta(c(0x1p-6), 5); }, {0x1p-100, 0x1p-20, 0.5},
+              {-1.050662685354133, -0.18422876834181104, -0.0001736933994332787},
+              {-0.4303305988816178, -1.782277594738912, -8.658305730690296}, 40);
+  check_tails([](auto c) { return tfd::Beta(c(300), 100); }, {0.0625, 0.75, 0.9990234375},
+              {-617.6745879840855, -0.7086276935757432, -1.1750573816482474e-205},
+              {-5.589009227587191e-269, -0.6779026651051562, -471.86862708193036}, 600);
+  check_tails([](auto c) { return tfd::StudentT(c(3), 0, 1); }, {-0x1p100, -0x1p-60, 0x1p40},
+              {-207.846430728939, -0.6931471805599453, -8.295475225771627e-37},
+              {-5.413050155489866e-91, -0.6931471805599453, -83.07993822814883}, 200);
+  check_tails([](auto c) { return tfd::StudentT(c(10000), 0, 1); }, {-10, -40, 64},
+              {-52.977987397102304, -746.6342824782068, -0.0},
+              {-9.816403714331914e-24, -0.0, -1721.4363185704237}, 2000);
+  check_tails([](auto c) { return tfd::TruncatedNormal(c(0), 1, 2, inf); }, {2.0625, 5, 40},
+              {-1.9708225847434542, -1.2600075395239076e-05, -0.0},
+              {-0.15005828479534156, -11.281814060306694, -800.8252576800718}, 40);
+  check_tails([](auto c) { return tfd::TruncatedNormal(c(0), 1, -inf, 1); }, {-50, 0, 0.875},
+              {-1254.6586073603964, -0.5203934015364954, -0.03893927128112794},
+              {-0.0, -0.9021085478386215, -3.2651584517565757}, 40);
+  check_tails([](auto c) { return tfd::Exponential(c(2)); }, {0x1p-40, 20, 80},
+              {-27.032740041838778, -4.248354255291589e-18, -3.257488532207521e-70},
+              {-1.8189894035458565e-12, -40.0, -160.0}, 4);
+  check_tails([](auto c) { return tfd::Pareto(c(3), 2); }, {2.5, 1024, 0x1p40},
+              {-0.7174398731289898, -7.450580624679404e-09, -6.018531076210112e-36},
+              {-0.6694306539426292, -18.714973875118524, -81.0982201255136}, 40);
+  check_tails([](auto c) { return tfd::Weibull(c(20), 2); }, {0x1p-40, 1.875, 2.5},
+              {-568.3806880591552, -1.4251494137445793, -2.1426850416681803e-38},
+              {-1.430222333808547e-247, -0.2750587898883363, -86.73617379884035}, 120);
+  check_tails([](auto c) { return tfd::HalfNormal(c(2)); }, {0x1p-40, 0.5, 30},
+              {-28.644825755602486, -1.622459064037205, -7.341932398625502e-51},
+              {-3.6283589033837873e-13, -0.21991458425118973, -115.43823766515175}, 120);
+  check_tails([](auto c) { return tfd::Cauchy(c(0), 1); }, {-0x1p80, -0.5, 0x1p60},
+              {-56.596504330645026, -1.0429418980620317, -2.760898160992636e-19},
+              {-2.632997666351925e-25, -0.4345073545177282, -42.73356071944612}, 4);
+  check_tails([](auto c) { return tfd::Poisson(c(100)); }, {0, 100, 400},
+              {-100.0, -0.6413858185261517, -1.9279451549868025e-113},
+              {-3.720075976020836e-44, -0.747734734076231, -259.53566075912704}, 200);
+  check_tails([](auto c) { return tfd::Binomial(c(1000), tfd::probs(c(0.5))); }, {0, 500, 990},
+              {-693.1471805599454, -0.6682350621326347, -2.503319603882797e-280},
+              {-9.332636185032189e-302, -0.718695803055097, -643.8062083457074}, 400);
+  check_tails([](auto c) { return tfd::Binomial(c(0x1p20), tfd::probs(c(0x1p-40))); }, {0, 3, 60},
+              {-9.536743164066837e-07, -3.4465635346392373e-26, -0.0},
+              {-13.862944088035572, -58.62983476013237, -1038.380353766781}, 100);
+  check_tails([](auto c) { return tfd::Binomial(c(100), tfd::logits(c(30))); }, {0, 98, 99},
+              {-3000.0000000000095, -51.49285714444356, -25.394829814016635},
+              {-0.0, -4.334472827507467e-23, -9.357622968839736e-12}, 100);
+}
+
+TEST_CASE("log_cdf and log_survival_function: rare classes") {
+  check(
+      [](tf::Graph& g, auto zero) {
+        using T = decltype(zero);
+        const tfd::Categorical d(tfd::logits(tf::constant<T, 3>(g, {T(-300), T(-200), T(0)})));
+        const auto x = tf::constant<T, 2>(g, {T(0), T(1.5)});
+        return concat<0>(d.log_cdf(x), d.log_survival_function(x));
+      },
+      {-300, -200, -5.148200222412013e-131, -1.3838965267367376e-87}, {4});
+  test::check_gradients<tf::Shape<4>>([](auto x) {
+    const tfd::Categorical d(tfd::logits(x));
+    return d.log_cdf(1) - 2 * d.log_survival_function(1) + d.log_cdf(9) +
+           d.log_survival_function(-1);
+  });
+}
+
+TEST_CASE("log_cdf and log_survival_function: gradients") {
+  const auto both = [](const auto& d, const auto& x) {
+    return d.log_cdf(x) - 2 * d.log_survival_function(x);
+  };
+  using S = tf::Shape<>;
+  test::check_gradients<S, S, S>(
+      [&](auto a, auto b, auto x) {
+        return both(tfd::Gamma(a, b), x) + both(tfd::Gamma(a, b), 900 * x) +
+               both(tfd::Gamma(30 * a, b), x) + both(tfd::InverseGamma(a, b), 0.001 * x);
+      },
+      {0.5, 1.5});
+  test::check_gradients<S, S, S>(
+      [&](auto a, auto b, auto x) {
+        return both(tfd::Beta(a, b), 0.5 * x) + both(tfd::Beta(300 * a, b), 0.01 * x) +
+               both(tfd::Beta(a, 300 * b), 0.9 * x);
+      },
+      {0.5, 1});
+  test::check_gradients<S, S>(
+      [&](auto df, auto x) {
+        return both(tfd::StudentT(100 * df, 0, 1), 50 * x) +
+               both(tfd::StudentT(df, 0, 1), -1e12 * x) + both(tfd::StudentT(df, 0, 1), x);
+      },
+      {0.5, 1.5});
+  test::check_gradients<S, S>(
+      [&](auto a, auto x) {
+        return both(tfd::Weibull(a, 2), x) + both(tfd::Weibull(20 * a, 2), 0.001 * x) +
+               both(tfd::Pareto(a, 0.25), x) + both(tfd::HalfNormal(a), x) +
+               both(tfd::Cauchy(a, 2), x) + both(tfd::TruncatedNormal(a, 1, 0, inf), x) +
+               both(tfd::Poisson(50 * a), 2) + both(tfd::Binomial(900, tfd::logits(a)), 3);
+      },
+      {0.5, 1.5});
+  // The second ones, for the points.
+  test::check_gradients<S, S, S>(
+      [&](auto a, auto b, auto x) {
+        return sum(gradients(both(tfd::Gamma(a, b), x) + both(tfd::Gamma(a, b), 50 * x) +
+                                 both(tfd::Beta(a, b), 0.5 * x) + both(tfd::Beta(a, b), 0.1 * x),
+                             x));
+      },
+      {0.5, 1.5});
 }
