@@ -145,6 +145,7 @@ TEST_CASE("programs of random graphs compute what the graphs mean") {
                                            "LogIgamma",
                                            "LogIgammaGradA",
                                            "LogIgammaGradX",
+                                           "TruncatedNormalQuantile",
                                            "ScatterDiv",
                                            "ScatterUpdateMax",
                                            "UnravelIndex",

@@ -6,6 +6,7 @@
 
 #include <typeflow/distributions/count_functions.hpp>
 #include <typeflow/distributions/log_tails.hpp>
+#include <typeflow/distributions/truncated_quantile.hpp>
 #include <typeflow/distributions/von_mises_functions.hpp>
 #include <typeflow/random.hpp>
 #include "../support/graph_operations.hpp"
@@ -39,7 +40,7 @@ using All = List<                                                               
     ops::PoissonEntropy, ops::PoissonEntropyGrad, ops::BinomialEntropy, ops::BinomialEntropyGrad,
     ops::MultinomialShare, ops::MultinomialShareGrad, ops::PoissonQuantile, ops::BinomialQuantile,
     ops::Betaincc, ops::LogIgamma, ops::LogIgammaGradA, ops::LogIgammaGradX, ops::LogBetainc,
-    ops::LogBetaincGrad, ops::LogBetaincGradX,                                   //
+    ops::LogBetaincGrad, ops::LogBetaincGradX, ops::TruncatedNormalQuantile,     //
     ops::VonMisesCdf, ops::VonMisesQuantile, ops::VonMisesSlope,                 //
     ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                //
     ops::Erfc, ops::Erfinv,                                                      //

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "typeflow/distributions/distribution.hpp"
+#include "typeflow/distributions/truncated_quantile.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::distributions {
 
@@ -261,7 +262,7 @@ NormalInterval(const A&, const B&) -> NormalInterval<A, B>;
 }  // namespace detail
 
 /// The normal distribution of loc and scale within [low, high]; the bounds may be infinite. Far in
-/// a tail the mean and the variance have fewer digits, and draws and quantiles stay at the bound.
+/// a tail the mean and the variance have fewer digits.
 template <Element T, class L, class S, class A, class B>
 struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
   static constexpr std::string_view class_name = "TruncatedNormal";
@@ -335,10 +336,33 @@ struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
   /// The quantile of q in [0, 1].
   template <class Q>
   constexpr auto inverse(const Q& q) const {
-    const auto flip = greater(lower(), 0);
-    const auto below = ndtr(where(flip, -lower(), lower()));
-    const auto z = ndtri(where(flip, below - q * mass(), below + q * mass()));
-    return minimum(maximum(loc + scale * where(flip, -z, z), low), high);
+    // The logarithm of the probability is an argument for the gradient, which needs it.
+    const auto value = [](auto centre, auto width, auto least, auto most, auto p, auto) {
+      return apply(ops::TruncatedNormalQuantile{}, centre, width, least, most, p);
+    };
+    const auto rule = [](auto centre, auto width, auto least, auto most, auto p, auto log_all,
+                         auto x, auto dx) {
+      const auto z = (x - centre) / width;
+      // The densities at the bounds over that at x; 0 at infinite bounds, whose z is then 0.
+      const auto bound = [&](auto y) {
+        const auto ends = is_inf(y);
+        const auto at = where(ends, 0, (where(ends, centre, y) - centre) / width);
+        const auto ratio = where(ends, 0, exp(where(ends, 0, 0.5 * (z - at) * (z + at))));
+        return std::pair(at, ratio);
+      };
+      const auto [low_z, low_ratio] = bound(least);
+      const auto [high_z, high_ratio] = bound(most);
+      const AnyExpr for_low = (1 - p) * low_ratio;
+      const AnyExpr for_high = p * high_ratio;
+      return std::array<AnyExpr, 6>{
+          dx * (1 - for_low - for_high),
+          dx * (z - low_z * for_low - high_z * for_high),
+          dx * for_low,
+          dx * for_high,
+          dx * width * exp(log_all + 0.5 * square(z) + detail::half_log_2_pi),
+          AnyExpr{}};
+    };
+    return custom_gradient(value, rule, loc, scale, low, high, q, log_mass());
   }
   /// The numbers of the interval that are at most x, and those above.
   template <class V>
@@ -369,7 +393,6 @@ struct TruncatedNormal : Distribution<TruncatedNormal<T, L, S, A, B>> {
   }
   constexpr auto numbers() const { return detail::NormalInterval{lower(), upper()}; }
   constexpr auto log_mass() const { return numbers().log_mass(); }
-  constexpr auto mass() const { return exp(log_mass()); }
   /// The mean, if narrow less the middle, and the variance of the standard distribution.
   constexpr auto moments() const {
     const auto [f, slope, curve] = numbers().series();

@@ -11,6 +11,7 @@
 #include <typeflow/bits.hpp>
 #include <typeflow/distributions/count_functions.hpp>
 #include <typeflow/distributions/log_tails.hpp>
+#include <typeflow/distributions/truncated_quantile.hpp>
 #include <typeflow/distributions/von_mises_functions.hpp>
 #include <typeflow/operations.hpp>
 #include <typeflow/random.hpp>
@@ -128,6 +129,7 @@ constexpr void functions_of_distributions(tf::Graph& g, int i) {
       rate);
   add({"log_betaincc", i}, {"log_betaincc_slope", i}, apply(ops::LogBetainc{{}, 1}, n, rate, share),
       share);
+  apply(ops::TruncatedNormalQuantile{}, x, rate, x - 1, x + n, share).named({"truncated", i});
 }
 template <class T>
 constexpr void slopes(tf::Graph& g, int i) {

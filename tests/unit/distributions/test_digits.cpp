@@ -346,3 +346,56 @@ TEST_CASE("log_cdf and log_survival_function: gradients") {
       },
       {0.5, 1.5});
 }
+
+TEST_CASE("TruncatedNormal: quantiles of narrow intervals, and far in a tail") {
+  const auto quantiles = [](const std::vector<double>& p, const std::vector<double>& expected) {
+    check(
+        [&](tf::Graph& g, auto zero) {
+          using T = decltype(zero);
+          const auto at = [&](std::size_t i) { return tf::constant<T>(g, static_cast<T>(p[i])); };
+          return tfd::TruncatedNormal(at(0), at(1), at(2), at(3))
+              .quantile(
+                  tf::constant<T, 5>(g, {T(0x1p-20), T(0.125), T(0.5), T(0.875), T(1 - 0x1p-10)}));
+        },
+        expected, {60});
+  };
+  quantiles({0, 1, 0.5, 0.5009765625}, {0.5000000009310951, 0.5001220442195573, 0.5004882215871517,
+                                        0.5008544660754455, 0.5009756085927397});
+  quantiles({0, 10000, -1, 2}, {-0.9999971389770508, -0.6250000006152344, 0.49999999437500003,
+                                1.6249999956933594, 1.9970703124561404});
+  quantiles({64, 64, -0.5, 0.5}, {-0.499999038816598, -0.3741404910217336, 0.0019530753310997126,
+                                  0.3758494954966283, 0.49903100032055886});
+  quantiles({0, 1, 5, 8}, {5.000000183876222, 5.025684411488284, 5.132018331635925,
+                           5.3869511678904445, 6.2013334198629435});
+  quantiles({0, 1, 40, 42}, {40.000000023827, 40.00333606334435, 40.01731412676465,
+                             40.05191995395021, 40.17280588438669});
+  quantiles({0, 1, -inf, -40}, {-40.34487252081487, -40.05191995395021, -40.01731412676465,
+                                -40.00333606334435, -40.00002441074605});
+  quantiles({0, 1, 1024, inf}, {1024.0000000009313, 1024.000130401618, 1024.0006769006743,
+                                1024.0020307006803, 1024.006768986607});
+  quantiles({0, 1, -30, 1}, {-4.797730146128662, -1.2526415497496939, -0.20017368616689094,
+                             0.6316024360170257, 0.9966101869952261});
+  const auto all = [](const auto& d, const auto& p) {
+    return sum(d.quantile(p) * tf::constant<double, 2>(p.graph(), {1, 2}));
+  };
+  using S = tf::Shape<>;
+  test::check_gradients<S, S, tf::Shape<2>>(
+      [&](auto loc, auto scale, auto p) {
+        return all(tfd::TruncatedNormal(loc, 5 + scale, -0.25, 1.25), p) +
+               all(tfd::TruncatedNormal(loc, scale, 4, inf), p) +
+               all(tfd::TruncatedNormal(loc, scale, -inf, 2), p);
+      },
+      {0.1, 0.9});
+  test::check_gradients<S, S, tf::Shape<2>>(
+      [&](auto low, auto width, auto p) {
+        return all(tfd::TruncatedNormal(0, 1, low, low + 3 * width), p) +
+               all(tfd::TruncatedNormal(0, 1, 40 * low, 40 * low + width), p);
+      },
+      {0.1, 0.9});
+  test::check_gradients<S, S>(
+      [&](auto loc, auto p) {
+        return gradients(tfd::TruncatedNormal(loc, 1, -1, 2).quantile(p), p) +
+               2 * gradients(tfd::TruncatedNormal(loc, 1, -1, 2).quantile(p), loc);
+      },
+      {0.1, 0.9});
+}
