@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::detail {
 
@@ -33,7 +34,9 @@ class ByteReader {
   explicit ByteReader(const std::filesystem::path& path, Packing packing = Packing::automatic)
       : path_(path.string()), buffer_(1 << 18) {
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) throw Error(path_, "a file", "a folder");
+    if (std::filesystem::is_directory(checked_path(path), ignored)) {
+      throw Error(path_, "a file", "a folder");
+    }
     errno = 0;
     file_.open(path, std::ios::binary);
     if (!file_) {

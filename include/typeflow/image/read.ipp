@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/image/read.hpp"
 #include "typeflow/image/stb_image.hpp"
 
@@ -68,7 +69,9 @@ TYPEFLOW_COLD TYPEFLOW_DEFINITION Image decode_image_of(const std::string& sourc
 TYPEFLOW_COLD TYPEFLOW_DEFINITION std::vector<std::uint8_t> bytes_of_image(
     const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw Error(path, "a file", "a folder");
+  if (std::filesystem::is_directory(checked_path(path), ignored)) {
+    throw Error(path, "a file", "a folder");
+  }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "typeflow/core/error.hpp"
+#include "typeflow/core/files.hpp"
 #include "typeflow/npz/archive.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
@@ -73,7 +74,9 @@ class NpzMemberSource final : public NpySource {
 struct NpzReader::Parts {
   explicit Parts(const std::string& its_path) : path(its_path) {
     std::error_code error;
-    if (std::filesystem::is_directory(path, error)) throw Error(path, "a file", "a folder");
+    if (std::filesystem::is_directory(detail::checked_path(path), error)) {
+      throw Error(path, "a file", "a folder");
+    }
     // libzip takes an empty file for an archive without files.
     if (std::filesystem::file_size(path, error) == 0 && !error) {
       throw Error(path, "a zip archive", "an empty file");
@@ -159,7 +162,7 @@ TYPEFLOW_DEFINITION void write_npz(const std::string& path, const std::vector<Np
     }
   }
   std::error_code error;
-  const auto status = std::filesystem::status(path, error);
+  const auto status = std::filesystem::status(detail::checked_path(path), error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     throw Error(path, "is no regular file, so it can't be replaced");
   }

@@ -93,6 +93,17 @@ TEST_CASE("a missing file and a folder are named") {
   }
 }
 
+TEST_CASE("a path with a zero byte is refused, not cut there") {
+  const Folder folder;
+  const std::string path = (folder / "file").string();
+  write_lines(path, 3);
+  for (const Reader& reader : readers()) {
+    INFO(reader.name);
+    const std::string message = message_of([&] { reader.read(path + std::string("\0.npy", 5)); });
+    CHECK_MESSAGE(message == path + ": the path has a zero in it", message);
+  }
+}
+
 TEST_CASE("a file that the system can't read is an error, and no empty one") {
   const std::string memory = "/proc/self/mem";  // there is nothing at address 0
   if (!fs::exists(memory)) {
