@@ -18,9 +18,11 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 TYPEFLOW_DEFINITION void detail::check_taken(const char* sampler, std::int64_t taken,
                                              std::int64_t size) {
-  if (taken >= 0 && taken <= std::numeric_limits<std::int64_t>::max() / size) return;
-  throw Error(std::string(sampler) + ": seek(taken)", "a number of batches of 0 or more",
-              std::to_string(taken));
+  // Half of what can be counted, so that one can go on from there.
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2 / size;
+  if (taken >= 0 && taken <= most) return;
+  throw Error(std::string(sampler) + ": seek(taken)",
+              "a number of batches from 0 to " + std::to_string(most), std::to_string(taken));
 }
 
 TYPEFLOW_DEFINITION BatchSampler::BatchSampler(std::int64_t examples, BatchOptions options)

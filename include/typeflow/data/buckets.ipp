@@ -48,11 +48,9 @@ TYPEFLOW_DEFINITION BucketOrder::Batch BucketOrder::next() {
 
 TYPEFLOW_DEFINITION void BucketOrder::seek(std::int64_t taken) {
   check_taken("buckets", taken, 1);
-  for (auto& members : members_) std::ranges::sort(members);
-  const std::int64_t epochs = taken == 0 ? 0 : (taken - 1) / batches();
-  for (epochs_completed_ = 0; epochs_completed_ < epochs; ++epochs_completed_) start_epoch();
+  epochs_completed_ = taken == 0 ? 0 : (taken - 1) / batches();
   start_epoch();
-  position_ = static_cast<std::size_t>(taken - epochs * batches());
+  position_ = static_cast<std::size_t>(taken - epochs_completed_ * batches());
   taken_ = taken;
 }
 
@@ -110,6 +108,8 @@ TYPEFLOW_DEFINITION void BucketOrder::start_epoch() {
   position_ = 0;
   batches_.clear();
   for (std::size_t bucket = 0; bucket < members_.size(); ++bucket) {
+    // From the order of the data set, so that an epoch's order depends on no other epoch.
+    if (options_.shuffle) std::ranges::sort(members_[bucket]);
     shuffle(members_[bucket], bucket + 1);
     const auto size = static_cast<std::size_t>(options_.size);
     for (std::size_t first = 0; first < members_[bucket].size(); first += size) {

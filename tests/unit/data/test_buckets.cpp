@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <type_traits>
 #include <vector>
@@ -89,6 +90,11 @@ TEST_CASE("buckets go to where they are after any number of batches") {
                                     : "10 sequences, bounds 3 10, batches of 2, shuffled by seed "
                                       "5"));
     CHECK_THROWS_AS(whole.seek(-1), tf::Error);
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2;
+    whole.seek(most);  // a position costs one epoch, however far it is
+    whole.next();
+    CHECK(whole.taken() == most + 1);
+    CHECK_THROWS_AS(whole.seek(most + 1), tf::Error);
   }
   // What it would refer to has to live.
   using Sequences = std::vector<std::vector<std::int32_t>>;

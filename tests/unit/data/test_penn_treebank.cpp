@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -114,6 +115,7 @@ TEST_CASE("streams are parts of a text, side by side") {
   CHECK(streams.taken() == 5);
   CHECK(streams.settings() == "24 words, 2 streams, 3 steps");
   CHECK_THROWS_AS(streams.seek(-1), tf::Error);
+  CHECK_THROWS_AS(streams.seek(std::numeric_limits<std::int64_t>::max()), tf::Error);
   static_assert(!std::is_constructible_v<tf::TextStreams, Words&&>);
   static_assert(std::is_constructible_v<tf::TextStreams, Words&>);
   CHECK(tf::TextStreams(text, {.batch = 1, .steps = 23}).parts() == 1);
