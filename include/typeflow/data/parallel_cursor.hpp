@@ -7,7 +7,7 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <cstdint>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -28,7 +28,7 @@ class ParallelCursor final : public Cursor<std::invoke_result_t<const F&, T>> {
  public:
   /// At most `ahead` elements wait to be taken.
   ParallelCursor(CursorOf<T> in, const F& f, int threads, std::size_t ahead)
-      : in_(std::move(in)), f_(f), slots_(ahead) {
+      : in_(std::move(in)), f_(f), ahead_(ahead) {
     try {
       for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
     } catch (...) {
@@ -40,18 +40,14 @@ class ParallelCursor final : public Cursor<std::invoke_result_t<const F&, T>> {
 
   std::optional<R> next() override {
     std::unique_lock lock(mutex_);
-    Slot& slot = slots_[taken_ % slots_.size()];
-    changed_.wait(lock, [&] { return slot.is_ready; });
-    const std::exception_ptr error = std::exchange(slot.error, nullptr);
-    if (!slot.value && error == nullptr) return std::nullopt;
-    std::optional<R> value = std::move(slot.value);
-    slot.value.reset();
-    slot.is_ready = false;
-    ++taken_;
+    changed_.wait(lock, [&] { return !slots_.empty() && slots_.front().is_ready; });
+    if (!slots_.front().value && slots_.front().error == nullptr) return std::nullopt;
+    Slot made = std::move(slots_.front());
+    slots_.pop_front();
     lock.unlock();
     changed_.notify_all();
-    if (error != nullptr) std::rethrow_exception(error);
-    return value;
+    if (made.error != nullptr) std::rethrow_exception(made.error);
+    return std::move(made.value);
   }
 
  private:
@@ -73,12 +69,12 @@ class ParallelCursor final : public Cursor<std::invoke_result_t<const F&, T>> {
   void work() {
     for (;;) {
       std::unique_lock reading(in_mutex_);  // the elements' order is that of their numbers
-      std::uint64_t number = 0;
+      Slot* slot = nullptr;                 // stays where it is until it is ready and taken
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return ends_ || begun_ < taken_ + slots_.size(); });
+        changed_.wait(lock, [&] { return ends_ || slots_.size() < ahead_; });
         if (ends_) return;
-        number = begun_++;
+        slot = &slots_.emplace_back();
       }
       Slot made{true, std::nullopt, nullptr};
       std::optional<T> x;
@@ -90,7 +86,7 @@ class ParallelCursor final : public Cursor<std::invoke_result_t<const F&, T>> {
       if (!x && made.error == nullptr) {  // the last one
         const std::lock_guard lock(mutex_);
         ends_ = true;
-        slots_[number % slots_.size()] = std::move(made);
+        *slot = std::move(made);
         changed_.notify_all();
         return;
       }
@@ -102,7 +98,7 @@ class ParallelCursor final : public Cursor<std::invoke_result_t<const F&, T>> {
       }
       {
         const std::lock_guard lock(mutex_);
-        slots_[number % slots_.size()] = std::move(made);
+        *slot = std::move(made);
       }
       changed_.notify_all();
     }
@@ -113,9 +109,8 @@ class ParallelCursor final : public Cursor<std::invoke_result_t<const F&, T>> {
   const F& f_;
   std::mutex mutex_;  // guards what follows; is taken after in_mutex_
   std::condition_variable changed_;
-  std::vector<Slot> slots_;
-  std::uint64_t begun_ = 0;  // elements
-  std::uint64_t taken_ = 0;
+  std::deque<Slot> slots_;  // of the elements that are begun and not taken
+  std::size_t ahead_;       // how many these may be
   bool ends_ = false;
   std::vector<std::thread> threads_;
 };

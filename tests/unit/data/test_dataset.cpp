@@ -283,6 +283,9 @@ TEST_CASE("threads keep the order") {
           all_of(tf::from_range(0, 200).map(square)));
   }
   CHECK(all_of(tf::from_range(0, 500).prefetch(3)) == range(0, 500));
+  // Memory grows with the elements, not with the count.
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  CHECK(all_of(tf::from_range(0, 500).prefetch(most)) == range(0, 500));
   CHECK(all_of(tf::from_range(0, 100).map(slow, {.threads = 3}).batch(7).prefetch(2)).size() == 15);
 }
 
