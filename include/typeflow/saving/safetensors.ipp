@@ -50,7 +50,10 @@ class HeaderReader {
   bool null() { refuse_value("null"); }
   bool boolean(bool) { refuse_value("a boolean"); }
   bool number_integer(Json::number_integer_t) { refuse_value("a negative number"); }
-  bool number_float(Json::number_float_t, const std::string&) { refuse_value("a fraction"); }
+  bool number_float(Json::number_float_t, const std::string& text) {
+    const bool whole = text.find_first_of(".eE") == std::string::npos;
+    refuse_value(whole ? "a number of more than 64 bits" : "a fraction");
+  }
   bool binary(Json::binary_t&) { refuse_value("bytes"); }
   bool number_unsigned(Json::number_unsigned_t number) {
     if (place_ != Place::shape && place_ != Place::offsets) refuse_value("a number");
