@@ -177,10 +177,17 @@ struct Binomial : Distribution<Binomial<T, C, S>> {
         logical_or(not_equal(floor(x), x), logical_or(less(x, 0), greater(x, total_count)));
     const auto k = where(outside, 0, x);
     const auto rest = total_count - k;
-    const auto ways = lgamma(total_count + 1) - lgamma(k + 1) - lgamma(rest + 1);
-    const auto inside =
-        ways + detail::times_log(k, odds.log_p) + detail::times_log(rest, odds.log_q);
-    return where(is_nan(x), x, where(outside, -detail::infinity, inside));
+    const auto first = less(k, rest);
+    const auto least = where(first, k, rest);
+    const auto most = where(first, rest, k);
+    const auto ways = detail::log_gamma_growth(most + 1, least) - lgamma(least + 1);
+    const auto few = ways + detail::times_log(k, odds.log_p) + detail::times_log(rest, odds.log_q);
+    const auto far =
+        logical_and(greater(least, detail::many), greater(minimum(odds.p, odds.q), 1e-30));
+    const auto many =
+        detail::log_many_trials(where(far, k, detail::many), where(far, rest, detail::many),
+                                where(far, odds.p, 0.5), where(far, odds.q, 0.5));
+    return where(is_nan(x), x, where(outside, -detail::infinity, where(far, many, few)));
   }
   template <class V>
   constexpr auto cdf(const V& v) const {
@@ -273,8 +280,11 @@ struct Poisson : Distribution<Poisson<T, R>> {
     const auto x = this->value(v);
     const auto outside = logical_or(logical_or(is_inf(x), not_equal(floor(x), x)), less(x, 0));
     const auto k = where(outside, 0, x);
-    return where(is_nan(x), x,
-                 where(outside, -detail::infinity, xlogy(k, rate) - rate - lgamma(k + 1)));
+    const auto far = greater(k, detail::many);
+    const auto small = where(far, 1, k);
+    const auto few = xlogy(small, rate) - rate - lgamma(small + 1);
+    const auto many = detail::log_many_events(where(far, k, detail::many), where(far, rate, 1));
+    return where(is_nan(x), x, where(outside, -detail::infinity, where(far, many, few)));
   }
   template <class V>
   constexpr auto cdf(const V& v) const {

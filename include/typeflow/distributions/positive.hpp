@@ -102,8 +102,11 @@ struct Gamma : Distribution<Gamma<T, A, B>> {
     const auto x = this->value(v);
     const auto outside = logical_or(less(x, 0), is_inf(x));
     return detail::in_support(outside, x, 1, -detail::infinity, [&](const auto& y) {
-      return xlogy(concentration - 1, y) - rate * y + concentration * log(rate) -
-             lgamma(concentration);
+      const auto far = greater(concentration, detail::many + 1);
+      const auto a = where(far, 1, concentration);
+      const auto near = xlogy(a - 1, y) - rate * y + a * log(rate) - lgamma(a);
+      const auto events = where(far, concentration - 1, detail::many);
+      return where(far, detail::log_many_events(events, where(far, rate * y, 1)) + log(rate), near);
     });
   }
   template <class V>
@@ -234,8 +237,13 @@ struct InverseGamma : Distribution<InverseGamma<T, A, B>> {
   constexpr auto log_prob(const V& v) const {
     const auto x = this->value(v);
     return detail::in_support(less_equal(x, 0), x, 1, -detail::infinity, [&](const auto& y) {
-      return concentration * log(scale) - lgamma(concentration) - (concentration + 1) * log(y) -
-             scale / y;
+      const auto far = greater(concentration, detail::many + 1);
+      const auto a = where(far, 1, concentration);
+      const auto near = a * log(scale) - lgamma(a) - (a + 1) * log(y) - scale / y;
+      const auto events = where(far, concentration - 1, detail::many);
+      return where(
+          far, detail::log_many_events(events, where(far, scale / y, 1)) + log(scale) - 2 * log(y),
+          near);
     });
   }
   template <class V>
@@ -326,7 +334,14 @@ struct Beta : Distribution<Beta<T, A, B>> {
     const auto x = this->value(v);
     const auto outside = logical_or(less(x, 0), greater(x, 1));
     return detail::in_support(outside, x, 0.5, -detail::infinity, [&](const auto& y) {
-      return xlogy(a - 1, y) + xlog1py(b - 1, -y) - lbeta(a, b);
+      const auto far = greater(minimum(a, b), detail::many + 1);
+      const auto near = xlogy(a - 1, y) + xlog1py(b - 1, -y) - lbeta(a, b);
+      const auto k = where(far, a - 1, detail::many);
+      const auto m = where(far, b - 1, detail::many);
+      return where(far,
+                   detail::log_many_trials(k, m, where(far, y, 0.5), where(far, 1 - y, 0.5)) +
+                       log(k + m + 1),
+                   near);
     });
   }
   template <class V>

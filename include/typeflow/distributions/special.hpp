@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "typeflow/derivatives.hpp"
+#include "typeflow/distributions/stirling.hpp"
 #include "typeflow/graph.hpp"
 #include "typeflow/special_functions.hpp"
 
@@ -92,7 +93,9 @@ constexpr auto xlog1py(const X& x, const Y& y) {
 /// The logarithm of the beta function: log(gamma(a) gamma(b) / gamma(a + b)). (A) x (B) -> (A+B)
 template <TypedExpr A, TypedExpr B>
 constexpr auto lbeta(const A& a, const B& b) {
-  return lgamma(a) + lgamma(b) - lgamma(a + b);
+  const auto first = greater_equal(a, b);
+  const auto small = where(first, b, a);
+  return lgamma(small) - detail::log_gamma_growth(where(first, a, b), small);
 }
 
 namespace detail {

@@ -83,6 +83,20 @@ void check_tails(const F& make, const std::vector<double>& x, const std::vector<
   check_tails_in<double>(make, x, below, above, ulps);
 }
 
+/// Checks log_prob of make(c) at three points, where c makes constants.
+template <class F>
+void check_density(const F& make, const std::vector<double>& x,
+                   const std::vector<double>& expected) {
+  check(
+      [&](tf::Graph& g, auto zero) {
+        using T = decltype(zero);
+        const auto d = make([&](double p) { return tf::constant<T>(g, static_cast<T>(p)); });
+        return d.log_prob(tf::constant<T, 3>(
+            g, {static_cast<T>(x[0]), static_cast<T>(x[1]), static_cast<T>(x[2])}));
+      },
+      expected, {200});
+}
+
 }  // namespace
 
 TEST_CASE("TruncatedNormal: a scale much wider than the interval loses no digits") {
@@ -398,4 +412,61 @@ TEST_CASE("TruncatedNormal: quantiles of narrow intervals, and far in a tail") {
                2 * gradients(tfd::TruncatedNormal(loc, 1, -1, 2).quantile(p), loc);
       },
       {0.1, 0.9});
+}
+
+TEST_CASE("log_prob: large counts, concentrations and degrees of freedom") {
+  check_density([](auto c) { return tfd::Gamma(c(0x1p20), 2); }, {524288, 524800, 16},
+                {-7.15726323771704, -7.657914041089229, -9853715.230097907});
+  check_density([](auto c) { return tfd::InverseGamma(c(1024), 2); }, {0.001953125, 0.0078125, 1},
+                {8.785040614428816, -644.166679533459, -5363.497700051067});
+  check_density([](auto c) { return tfd::Poisson(c(10000)); }, {3, 10000, 10125},
+                {-9974.1607383533, -5.524117052526095, -6.308343195035892});
+  check_density([](auto c) { return tfd::Beta(c(0x1p14), 0x1p15); }, {0.3125, 0.34375, 0.75},
+                {-43.80522162384678, -6.659898198126848, -18848.127970523656});
+  check_density([](auto c) { return tfd::Beta(c(0x1p20), 3); },
+                {0.5, 0.9999990463256836, 0.9990234375},
+                {-726777.2954634917, 12.169799768496945, -997.466605816932});
+  check_density([](auto c) { return tfd::StudentT(c(0x1p20), 0, 1); }, {0, 1, 8},
+                {-0.9189387716232519, -1.4189390100417552, -32.91799276550471});
+  check_density([](auto c) { return tfd::Binomial(c(0x1p20), tfd::probs(c(0x1p-30))); }, {1, 3, 30},
+                {-6.932448367168585, -22.587154306758123, -282.60378190359256});
+  check_density([](auto c) { return tfd::Binomial(c(0x1p20), tfd::probs(c(0.5))); },
+                {1000, 524288, 524800},
+                {-718867.1590818629, -7.15726339666276, -7.657262999298567});
+  check_density([](auto c) { return tfd::Binomial(c(0x1p20), tfd::probs(c(0.875))); },
+                {1000, 917504, 917000},
+                {-2170556.244938458, -6.74392451878809, -7.851776317518028});
+  check_density([](auto c) { return tfd::Binomial(c(1000), tfd::logits(c(-60))); }, {0, 100, 1000},
+                {-8.75651076269652e-24, -5678.0867125667355, -60000.0});
+}
+
+TEST_CASE("log_prob: gradients for large counts, concentrations and degrees of freedom") {
+  using S = tf::Shape<>;
+  test::check_gradients<S, S, S>(
+      [](auto a, auto b, auto x) {
+        return tfd::Gamma(100 * a, b).log_prob(100 * x) +
+               tfd::InverseGamma(100 * a, 100 * b).log_prob(x) +
+               tfd::Beta(100 * a, 100 * b).log_prob(0.5 * x) +
+               tfd::Beta(a, 100 * b).log_prob(0.1 * x) + tfd::StudentT(100 * a, b, 1).log_prob(x);
+      },
+      {0.5, 1.5}, 1e-6);
+  test::check_gradients<S, S>(
+      [](auto rate, auto x) {
+        return tfd::Poisson(100 * rate).log_prob(90) + tfd::Poisson(0.1 * rate).log_prob(30) +
+               tfd::Binomial(100, tfd::logits(x)).log_prob(60) +
+               tfd::Binomial(1000, tfd::logits(x - 7)).log_prob(3);
+      },
+      {0.5, 1.5}, 1e-6);
+  // Nothing is NaN at the edges of the support, nor where p is 0 in float.
+  tf::Graph g;
+  const auto x = tf::constant<float, 3>(g, {-120, 0, 120});
+  tf::gradients(sum(tfd::Binomial(1000, tfd::logits(x)).log_prob(100)), x).named("many");
+  tf::gradients(sum(tfd::Binomial(1000, tfd::logits(x)).log_prob(1)), x).named("few");
+  const auto results = tf::interpret(g, {}, {}, {7, 0});
+  const double many[] = {100, -400, -900};
+  const double few[] = {1, -499, -999};
+  for (std::int64_t i = 0; i < 3; ++i) {
+    CHECK(results.at("many").value(i) == doctest::Approx(many[i]));
+    CHECK(results.at("few").value(i) == doctest::Approx(few[i]));
+  }
 }
