@@ -11,6 +11,7 @@
 #include <numbers>
 
 #include "typeflow/distributions/compound.hpp"
+#include "typeflow/distributions/gamma.hpp"
 #include "typeflow/distributions/location_scale.hpp"
 #include "typeflow/distributions/normal.hpp"
 #include "typeflow/distributions/positive.hpp"
