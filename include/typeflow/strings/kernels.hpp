@@ -108,7 +108,7 @@ void each(const Tensor& x, const Tensor& y, const KernelCall& call, const F& f,
 template <class T>
 bool parse(std::string_view text, T& y) {
   if constexpr (std::is_floating_point_v<T> || detail::is_real_floating<T>) {
-    double value = 0;
+    std::conditional_t<std::is_same_v<T, float>, float, double> value = 0;
     if (!parse_real(text, value)) return false;
     y = detail::convert_element<T>(value);
     return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -21,11 +22,22 @@ inline std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Whether a number that is out of its type's range is too large, instead of too close to 0.
+/// Whether a number that is out of its type's range is too large, instead of too close to 0: by the
+/// power of ten of its first digit that is not 0.
 inline bool is_large(std::string_view text) {
-  const std::size_t exponent = text.find_first_of("eE");
-  if (exponent != std::string_view::npos) return text.substr(exponent + 1).front() != '-';
-  return text.substr(0, text.find('.')).find_first_of("123456789") != std::string_view::npos;
+  const std::size_t end = std::min(text.find_first_of("eE"), text.size());
+  const std::size_t first = text.find_first_of("123456789");
+  const std::size_t point = std::min(text.find('.'), end);
+  const std::int64_t power =
+      static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first) - (first < point ? 1 : 0);
+  if (end == text.size()) return power > 0;
+  std::string_view digits = text.substr(end + 1);
+  const bool is_negative = digits.front() == '-';
+  if (is_negative || digits.front() == '+') digits.remove_prefix(1);
+  std::int64_t exponent = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+  if (read.ec != std::errc()) return !is_negative;
+  return (is_negative ? -exponent : exponent) > -power;
 }
 
 template <class T>
@@ -42,16 +54,23 @@ TYPEFLOW_DEFINITION bool parse_integer(std::string_view text, std::uint64_t& num
   return parse_trimmed(trimmed(text), number);
 }
 
-TYPEFLOW_DEFINITION bool parse_real(std::string_view text, double& number) {
+template <class T>
+bool parse_floating(std::string_view text, T& number) {
   text = trimmed(text);
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (stop != end || text.empty() || error == std::errc::invalid_argument) return false;
   if (error == std::errc::result_out_of_range) {
-    number = is_large(text) ? std::numeric_limits<double>::infinity() : 0.0;
+    number = is_large(text) ? std::numeric_limits<T>::infinity() : T(0);
     if (text.front() == '-') number = -number;
   }
   return true;
+}
+TYPEFLOW_DEFINITION bool parse_real(std::string_view text, double& number) {
+  return parse_floating(text, number);
+}
+TYPEFLOW_DEFINITION bool parse_real(std::string_view text, float& number) {
+  return parse_floating(text, number);
 }
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels::strings

@@ -60,6 +60,17 @@ TEST_CASE("string_to_number: values") {
           static_cast<float>(tf::float16(static_cast<float>(expected[i]))));
   }
   CHECK(std::isnan(session.run<"double">(tf::feed<"x">(Strings{"nan"}))(0)));
+  // Out of range by their digits, not by the sign of the exponent.
+  const std::string zeros(400, '0');
+  const std::string long_ones[] = {"-0." + zeros + "1e5", "1" + zeros + "e-5", "0.001e+400",
+                                   "1e99999999999999999999", "1e-99999999999999999999"};
+  const Strings y(std::begin(long_ones), std::end(long_ones));
+  CHECK(flat(session.run<"double">(tf::feed<"x">(y))) ==
+        std::vector<double>{0, infinity, infinity, infinity, 0});
+  // Just above the middle of two floats, which is the nearest double; and floats below the normal.
+  const Strings z = {"1.00000005960464477540", "1e-40", "3e38", "1e39", "1e-46"};
+  CHECK(flat(session.run<"float">(tf::feed<"x">(z))) ==
+        std::vector<float>{1.00000012f, 1e-40f, 3e38f, std::numeric_limits<float>::infinity(), 0});
   CHECK(flat(session.run<"int32">(tf::feed<"x">(Strings{"-2147483648", "+7", " 08 "}))) ==
         std::vector<std::int32_t>{-2147483647 - 1, 7, 8});
   CHECK(flat(session.run<"uint8">(tf::feed<"x">(Strings{"255", "0"}))) ==
