@@ -77,8 +77,13 @@ struct Gamma : Distribution<Gamma<T, A, B>> {
     return igammainv(concentration, this->value(p)) / rate;
   }
   constexpr auto entropy() const {
-    return this->per_batch(concentration - log(rate) + lgamma(concentration) +
-                           (1 - concentration) * digamma(concentration));
+    const auto far = greater(concentration, detail::many);
+    const auto a = where(far, 1, concentration);
+    const auto near = a + lgamma(a) + (1 - a) * digamma(a);
+    const auto b = where(far, concentration, detail::many);
+    const auto many = 0.5 * log(b) + detail::half_log_2_pi + detail::stirling_rest(b) +
+                      (b - 1) * detail::digamma_rest(b);
+    return this->per_batch(where(far, many, near) - log(rate));
   }
   constexpr auto mean() const { return this->per_batch(concentration / rate); }
   constexpr auto mode() const {
@@ -214,8 +219,13 @@ struct InverseGamma : Distribution<InverseGamma<T, A, B>> {
     return scale / igammacinv(concentration, this->value(p));
   }
   constexpr auto entropy() const {
-    return this->per_batch(concentration + log(scale) + lgamma(concentration) -
-                           (1 + concentration) * digamma(concentration));
+    const auto far = greater(concentration, detail::many);
+    const auto a = where(far, 1, concentration);
+    const auto near = a + lgamma(a) - (1 + a) * digamma(a);
+    const auto b = where(far, concentration, detail::many);
+    const auto many = detail::half_log_2_pi - 1.5 * log(b) + detail::stirling_rest(b) +
+                      (b + 1) * detail::digamma_rest(b);
+    return this->per_batch(where(far, many, near) + log(scale));
   }
   constexpr auto mean() const {
     return above(1, [&](auto a) { return scale / (a - 1); }, "mean");

@@ -136,8 +136,20 @@ struct Beta : Distribution<Beta<T, A, B>> {
     return betaincinv(a, b, this->value(p));
   }
   constexpr auto entropy() const {
-    return this->per_batch(lbeta(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b) +
-                           (a + b - 2) * digamma(a + b));
+    const auto far = greater(minimum(a, b), detail::many);
+    const auto first = less(a, b);
+    const auto small = where(far, 1, where(first, a, b));
+    const auto large = where(far, 1, where(first, b, a));
+    const auto near = lbeta(large, small) + (large - 1) * detail::digamma_growth(large, small) +
+                      (small - 1) * (digamma(large + small) - digamma(small));
+    const auto k = where(far, a, detail::many);
+    const auto m = where(far, b, detail::many);
+    const auto n = k + m;
+    const auto many = detail::half_log_2_pi + 0.5 * log(k / n * (m / n)) - 0.5 * log(n) +
+                      detail::stirling_rest(k) + detail::stirling_rest(m) -
+                      detail::stirling_rest(n) + (k - 1) * detail::digamma_rest(k) +
+                      (m - 1) * detail::digamma_rest(m) - (n - 2) * detail::digamma_rest(n);
+    return this->per_batch(where(far, many, near));
   }
   constexpr auto mean() const { return this->per_batch(a / (a + b)); }
   constexpr auto mode() const {

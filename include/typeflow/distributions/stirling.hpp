@@ -31,6 +31,21 @@ constexpr auto log_gamma_growth(const A& a, const B& more) {
   const auto near = where(far, 1, a);
   return where(far, growth, lgamma(near + more) - lgamma(near));
 }
+/// log(a) - digamma(a) for a >= 20. (S) -> (S)
+template <TypedExpr A>
+constexpr auto digamma_rest(const A& a) {
+  const auto r = 1 / square(a);
+  return 0.5 / a + r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r / 132))));
+}
+/// digamma(a + more) - digamma(a). (A) x (B) -> (A+B)
+template <TypedExpr A, TypedExpr B>
+constexpr auto digamma_growth(const A& a, const B& more) {
+  const auto far = greater_equal(a, many);
+  const auto x = where(far, a, many);
+  const auto near = where(far, 1, a);
+  return where(far, log1p(more / x) + digamma_rest(x) - digamma_rest(x + more),
+               digamma(near + more) - digamma(near));
+}
 /// log(1 + x), if 1 + x is known as a ratio that x has less digits of.
 template <TypedExpr X, TypedExpr R>
 constexpr auto log_of_ratio(const X& x, const R& ratio) {

@@ -82,7 +82,7 @@ struct StudentT : Distribution<StudentT<T, D, L, S>> {
   constexpr auto entropy() const {
     const auto a = 0.5 * df;
     const auto b = 0.5 * (df + 1);
-    return this->per_batch(b * (digamma(b) - digamma(a)) + 0.5 * log(df) + log(scale) +
+    return this->per_batch(b * detail::digamma_growth(a, half()) + 0.5 * log(df) + log(scale) +
                            lbeta(a, constant<T>(this->graph(), T(0.5))));
   }
   constexpr auto mean() const {

@@ -470,3 +470,32 @@ TEST_CASE("log_prob: gradients for large counts, concentrations and degrees of f
     CHECK(results.at("few").value(i) == doctest::Approx(few[i]));
   }
 }
+
+TEST_CASE("entropies of large concentrations and degrees of freedom") {
+  const auto entropies = [](const auto& make, const std::vector<double>& expected) {
+    check(
+        [&](tf::Graph& g, auto zero) {
+          using T = decltype(zero);
+          return make(tf::constant<T, 3>(g, {T(0.5), T(24), T(0x1p20)})).entropy();
+        },
+        expected, {40});
+  };
+  entropies([](auto a) { return tfd::Gamma(a, 2); },
+            {-0.602537250645957, 2.3007839249423596, 7.657262840352666});
+  entropies([](auto a) { return tfd::InverseGamma(a, 2); },
+            {4.710777162516781, -2.6270734063083645, -18.682329067250787});
+  entropies([](auto a) { return tfd::StudentT(a, 0, 1); },
+            {3.6667274161038543, 1.4610268332748635, 1.4189394868792164});
+  entropies([](auto a) { return tfd::Beta(a, 3); },
+            {-1.10805020110221, -1.4900908622988744, -12.01536891552922});
+  entropies([](auto a) { return tfd::Beta(a, 50); },
+            {-3.8264715724014593, -1.501563395166171, -10.49476470988988});
+  using S = tf::Shape<>;
+  test::check_gradients<S, S>(
+      [](auto a, auto b) {
+        return tfd::Gamma(100 * a, b).entropy() + tfd::InverseGamma(100 * a, b).entropy() +
+               tfd::StudentT(100 * a, 0, b).entropy() + tfd::Beta(100 * a, 200 * b).entropy() +
+               tfd::Beta(a, 200 * b).entropy() + tfd::Beta(a, a).entropy();
+      },
+      {0.5, 1.5});
+}
