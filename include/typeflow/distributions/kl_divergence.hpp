@@ -72,14 +72,14 @@ constexpr auto kl_divergence(const Cauchy<T, L, S>& p, const Cauchy<T, M, R>& q)
 
 template <Element T, class R, class Q>
 constexpr auto kl_divergence(const Exponential<T, R>& p, const Exponential<T, Q>& q) {
-  const auto ratio = q.rate / p.rate;
-  return ratio - 1 - log(ratio);
+  const auto more = (q.rate - p.rate) / p.rate;
+  return more - detail::log_of_ratio(more, q.rate / p.rate);
 }
 template <Element T, class A, class B, class C, class D>
 constexpr auto kl_divergence(const Gamma<T, A, B>& p, const Gamma<T, C, D>& q) {
-  return (p.concentration - q.concentration) * digamma(p.concentration) - lgamma(p.concentration) +
-         lgamma(q.concentration) + q.concentration * log(p.rate / q.rate) +
-         p.concentration * (q.rate / p.rate - 1);
+  const auto more = (q.rate - p.rate) / p.rate;
+  return detail::above_tangent(p.concentration, q.concentration) + p.concentration * more -
+         q.concentration * detail::log_of_ratio(more, q.rate / p.rate);
 }
 template <Element T, class D, class E>
 constexpr auto kl_divergence(const Chi2<T, D>& p, const Chi2<T, E>& q) {
@@ -92,8 +92,8 @@ constexpr auto kl_divergence(const InverseGamma<T, A, B>& p, const InverseGamma<
 }
 template <Element T, class A, class B, class C, class D>
 constexpr auto kl_divergence(const Beta<T, A, B>& p, const Beta<T, C, D>& q) {
-  return lbeta(q.a, q.b) - lbeta(p.a, p.b) + (p.a - q.a) * digamma(p.a) +
-         (p.b - q.b) * digamma(p.b) + (q.a - p.a + q.b - p.b) * digamma(p.a + p.b);
+  return detail::above_tangent(p.a, q.a) + detail::above_tangent(p.b, q.b) -
+         detail::above_tangent(p.a + p.b, q.a + q.b);
 }
 /// Infinite if q does not cover p.
 template <Element T, class A, class S, class B, class R>
@@ -126,24 +126,39 @@ constexpr auto relative(const P& p, const A& log_p, const B& log_q) {
   const auto zero = equal(p, 0);
   return where(zero, 0, p * (where(zero, 0, log_p) - where(zero, 0, log_q)));
 }
+/// The same of both outcomes. Where the distributions are close, by the difference of the
+/// probabilities.
+template <class P, class Q>
+constexpr auto relative_odds(const P& p, const Q& q) {
+  const auto less_likely = less(p.p, 0.5);
+  const auto more = where(less_likely, q.p - p.p, p.q - q.q);
+  const auto near = less(abs(more), 0.5 * minimum(p.p, p.q));
+  const auto part = [&](const auto& of_p, const auto& difference) {
+    const auto safe = where(near, of_p, 1);
+    return -safe * log1p(where(near, difference, 0) / safe);
+  };
+  return where(near, part(p.p, more) + part(p.q, -more),
+               relative(p.p, p.log_p, q.log_p) + relative(p.q, p.log_q, q.log_q));
+}
 }  // namespace detail
 
 /// Infinite if q excludes a number that p gives.
 template <Element T, class S, class R>
 constexpr auto kl_divergence(const Bernoulli<T, S>& p, const Bernoulli<T, R>& q) {
-  return detail::relative(p.odds.p, p.odds.log_p, q.odds.log_p) +
-         detail::relative(1 - p.odds.p, p.odds.log_q, q.odds.log_q);
+  return detail::relative_odds(p.odds, q.odds);
 }
 /// NaN where the total counts differ: then there is no closed form.
 template <Element T, class C, class S, class D, class R>
 constexpr auto kl_divergence(const Binomial<T, C, S>& p, const Binomial<T, D, R>& q) {
-  const auto one = detail::relative(p.odds.p, p.odds.log_p, q.odds.log_p) +
-                   detail::relative(1 - p.odds.p, p.odds.log_q, q.odds.log_q);
+  const auto one = detail::relative_odds(p.odds, q.odds);
   return where(equal(p.total_count, q.total_count), p.total_count * one, detail::not_a_number);
 }
 template <Element T, class R, class Q>
 constexpr auto kl_divergence(const Poisson<T, R>& p, const Poisson<T, Q>& q) {
-  return xlogy(p.rate, p.rate / q.rate) - p.rate + q.rate;
+  const auto none = equal(p.rate, 0);
+  const auto rate = where(none, 1, p.rate);
+  const auto more = (q.rate - rate) / rate;
+  return where(none, q.rate, rate * (more - detail::log_of_ratio(more, q.rate / rate)));
 }
 /// Infinite if q excludes a class that p gives.
 template <Element T, class S, class R, Extent K>
@@ -158,9 +173,8 @@ constexpr auto kl_divergence(const Multinomial<T, C, S, K>& p, const Multinomial
 }
 template <Element T, class C, class D>
 constexpr auto kl_divergence(const Dirichlet<T, C>& p, const Dirichlet<T, D>& q) {
-  const auto a = p.concentration;
-  const auto logs = digamma(a) - digamma(sum<-1>(a, keep_dims));
-  return q.log_normalizer() - p.log_normalizer() + sum<-1>((a - q.concentration) * logs);
+  return sum<-1>(detail::above_tangent(p.concentration, q.concentration)) -
+         detail::above_tangent(sum<-1>(p.concentration), sum<-1>(q.concentration));
 }
 
 template <class P, class Q, int N>

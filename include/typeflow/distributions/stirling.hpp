@@ -53,6 +53,21 @@ constexpr auto log_of_ratio(const X& x, const R& ratio) {
   return where(near, log1p(where(near, x, 0)), log(where(near, 1, ratio)));
 }
 
+/// How much lgamma(b) is above its tangent at a: lgamma(b) - lgamma(a) - (b - a) digamma(a).
+/// (A) x (B) -> (A+B)
+template <TypedExpr A, TypedExpr B>
+constexpr auto above_tangent(const A& a, const B& b) {
+  const auto far = greater_equal(minimum(a, b), many);
+  const auto x = where(far, a, many);
+  const auto y = where(far, b, many);
+  const auto more = y - x;
+  const auto large = (y - 0.5) * log_of_ratio(more / x, y / x) - more + more * digamma_rest(x) +
+                     stirling_rest(y) - stirling_rest(x);
+  const auto u = where(far, 1, a);
+  const auto v = where(far, 1, b);
+  return where(far, large, lgamma(v) - lgamma(u) - (v - u) * digamma(u));
+}
+
 /// log(x^a e^-x / gamma(a + 1)) for a >= 20: a Poisson probability. (A) x (X) -> (A+X)
 template <TypedExpr A, TypedExpr X>
 constexpr auto log_many_events(const A& a, const X& x) {

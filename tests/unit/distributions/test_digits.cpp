@@ -499,3 +499,40 @@ TEST_CASE("entropies of large concentrations and degrees of freedom") {
       },
       {0.5, 1.5});
 }
+
+TEST_CASE("kl_divergence: distributions that are close to one another, and large concentrations") {
+  const auto divergence = [](const auto& p, const auto& q, double expected) {
+    check(
+        [&](tf::Graph& g, auto zero) {
+          const auto c = [&](double x) {
+            return tf::constant<decltype(zero)>(g, static_cast<decltype(zero)>(x));
+          };
+          return kl_divergence(p(c), q(c));
+        },
+        {expected}, {20000});
+  };
+  divergence([](auto c) { return tfd::Gamma(c(0x1p17), 2); },
+             [](auto c) { return tfd::Gamma(c(0x1p17 + 128), 2); }, 0.06247990314028516);
+  divergence([](auto c) { return tfd::Beta(c(0x1p17), 0x1p18); },
+             [](auto c) { return tfd::Beta(c(0x1p17 + 128), 0x1p18); }, 0.04164880351520818);
+  divergence([](auto c) { return tfd::Bernoulli(tfd::probs(c(0.25))); },
+             [](auto c) { return tfd::Bernoulli(tfd::probs(c(0.25 + 0x1p-12))); },
+             1.5887679144856902e-07);
+  divergence([](auto c) { return tfd::Bernoulli(tfd::probs(c(0.25))); },
+             [](auto c) { return tfd::Bernoulli(tfd::probs(c(0.75))); }, 0.5493061443340549);
+  divergence([](auto c) { return tfd::Poisson(c(8)); },
+             [](auto c) { return tfd::Poisson(c(8 + 0x1p-8)); }, 9.533639891904918e-07);
+  divergence([](auto c) { return tfd::Exponential(c(8)); },
+             [](auto c) { return tfd::Exponential(c(8 + 0x1p-8)); }, 1.1917049864881147e-07);
+  using S = tf::Shape<>;
+  test::check_gradients<S, S, S>(
+      [](auto a, auto b, auto c) {
+        return kl_divergence(tfd::Gamma(100 * a, b), tfd::Gamma(100 * c, a)) +
+               kl_divergence(tfd::Beta(100 * a, 50 * b), tfd::Beta(100 * c, 50 * a)) +
+               kl_divergence(tfd::Poisson(a), tfd::Poisson(b)) +
+               kl_divergence(tfd::Exponential(a), tfd::Exponential(c)) +
+               kl_divergence(tfd::Bernoulli(tfd::logits(a)), tfd::Bernoulli(tfd::logits(b))) +
+               kl_divergence(tfd::Bernoulli(tfd::logits(5 * a)), tfd::Bernoulli(tfd::logits(b)));
+      },
+      {0.5, 1.5});
+}
