@@ -99,10 +99,24 @@ struct FlatRows : RowOperands<Outer, L, M> {
       }
     }
   }
-  /// Whether an operand is the same along the last outer axis.
+  /// Whether an operand has a tile and is the same along the last outer axis.
   template <int I>
-  static constexpr bool is_kept = Outer > 1 && M::template Input<I>::spec.offsets == 0 &&
-                                  (M::template Input<I>::axes >> (Outer - 1) & 1u) == 0;
+  static constexpr bool is_kept =
+      Outer > 1 && Rows::template needs_coordinates<I>&& M::template Input<I>::spec.offsets == 0 &&
+      (M::template Input<I>::axes >> (Outer - 1) & 1u) == 0;
+  /// Rows of a block at `row`, at most `most`: those before the next row of a kept operand, unless
+  /// such blocks are short.
+  TYPEFLOW_INLINE static std::int64_t block_at(const KernelCall& call, std::int64_t row,
+                                               std::int64_t most) {
+    constexpr bool keeps = []<int... I>(std::integer_sequence<int, I...>) {
+      return (is_kept<I> || ...);
+    }(typename M::InputNumbers{});
+    if constexpr (keeps) {
+      const std::int64_t extent = call.extents[Outer - 1];
+      if (extent >= 2 * N) return std::min(most, extent - row % extent);
+    }
+    return most;
+  }
   /// Operands of a block of rows.
   template <int I>
   TYPEFLOW_INLINE static void enter(const KernelCall& call, const Layout* in, std::int64_t length,
@@ -119,23 +133,26 @@ struct FlatRows : RowOperands<Outer, L, M> {
       for (std::int64_t k = 0; k < count; ++k) repeat(from[k], length, tile + k * length);
     } else if constexpr (Rows::template needs_coordinates<I>) {
       T* const tile = get<I>(tiles).v;
+      std::int64_t alike = 1;  // rows
       if constexpr (is_kept<I>) {
         const std::int64_t index = row / call.extents[Outer - 1];
         const bool is_one = index == (row + count - 1) / call.extents[Outer - 1];
         if (is_one && p.kept[I].index == index && p.kept[I].rows >= count) return;
         p.kept[I] = {is_one ? index : -1, count};
+        if (is_one) alike = count;
       }
       std::int64_t coordinate[Outer];
       Rows::first_coordinates(call, row, coordinate);
-      for (std::int64_t k = 0; k < count; ++k) {
+      for (std::int64_t k = 0; k < count; k += alike) {
+        T* const to = tile + k * length;
         if constexpr (place == RowsPlace::along_outside) {
-          repeat(static_cast<T>(Rows::template position<I>(coordinate)), length, tile + k * length);
+          repeat(static_cast<T>(Rows::template position<I>(coordinate)), alike * length, to);
         } else {
           const T* const from = Rows::template operand<I>(call, in, coordinate);
           if constexpr (place == RowsPlace::scattered) {
-            copy_row(from, length, tile + k * length);
+            repeat_row(from, length, alike, to);
           } else {
-            repeat(*from, length, tile + k * length);
+            repeat(*from, alike * length, to);
           }
         }
         Rows::next_coordinates(call, coordinate);
@@ -157,6 +174,16 @@ struct FlatRows : RowOperands<Outer, L, M> {
       }
     } else {
       for (std::int64_t j = 0; j < length; ++j) to[j] = from[j];
+    }
+  }
+  /// N rows are whole vectors, which are copied then.
+  template <class T>
+  TYPEFLOW_INLINE static void repeat_row(const T* from, std::int64_t length, std::int64_t rows,
+                                         T* to) {
+    const std::int64_t first = std::min<std::int64_t>(rows, N);
+    for (std::int64_t k = 0; k < first; ++k) copy_row(from, length, to + k * length);
+    for (std::int64_t j = first * length; j < rows * length; j += N) {
+      std::memcpy(to + j, to + j - first * length, N * sizeof(T));
     }
   }
   /// Loads `count` elements of a block of `rows` rows, from element i on. The calls of a block are
@@ -249,8 +276,8 @@ class SmallMaps : FlatRows<Outer, L, M> {
     [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
       (Flat::template share<I>(call, in, length, std::min(most, end - begin), tiles, p), ...);
     }(typename M::InputNumbers{});
-    for (std::int64_t row = begin; row < end; row += most) {
-      const std::int64_t count = std::min(most, end - row);
+    for (std::int64_t row = begin, count = 0; row < end; row += count) {
+      count = Flat::block_at(call, row, std::min(most, end - row));
       [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
         (Flat::template enter<I>(call, in, length, row, count, tiles, p), ...);
       }(typename M::InputNumbers{});

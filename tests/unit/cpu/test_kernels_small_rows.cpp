@@ -133,6 +133,17 @@ constexpr void pairs(tf::Graph& g) {
   tf::min<2>(maximum(left, tf::expand_dims<2>(each)) + tf::expand_dims<0>(b)).named("each");
 }
 
+/// Operands that are the same for all rows of an image, of T elements or of one.
+template <class T, int Length>
+constexpr void images(tf::Graph& g) {
+  auto x = tf::placeholder<T, 3, tf::batch, Length>(g, "x");
+  auto row = tf::placeholder<T, 3, 1, Length>(g, "row");
+  auto one = tf::placeholder<T, 3, 1, 1>(g, "one");
+  auto shared = tf::placeholder<T, Length>(g, "shared");
+  (x * row - one).named("both");
+  (x + shared).named("shared_row");
+}
+
 /// Rows that are not short, whose operands repeat.
 constexpr void longer(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 45>(g, "x");
@@ -199,6 +210,23 @@ TEST_CASE("short rows have all element types") {
   for (const std::int64_t batch : {1, 8, 21, 500}) {
     test::check_against_interpreter<element_types>(batch, 1e-5);
   }
+}
+
+template <class T>
+void check_images(double tolerance) {
+  // Around the registers, and the blocks of a thousand elements.
+  for (const std::int64_t batch : {1, 15, 16, 31, 32, 33, 63, 64, 129, 335, 337, 700, 2100}) {
+    test::check_against_interpreter<images<T, 1>>(batch, tolerance);
+    test::check_against_interpreter<images<T, 3>>(batch, tolerance);
+    test::check_against_interpreter<images<T, 7>>(batch, tolerance);
+    test::check_against_interpreter<images<T, 32>>(batch, tolerance);
+  }
+}
+TEST_CASE("rows of an image have the same operand") {
+  check_images<float>(1e-6);
+  check_images<double>(1e-12);
+  check_images<tf::bfloat16>(0.02);
+  check_images<std::int8_t>(0);
 }
 
 template <class T>
