@@ -139,6 +139,27 @@ class Taps {
   std::int64_t steps_;
 };
 
+/// (A,N,B) -> (A,F*N,B), each row F times: a broadcast. If x is such a one of (A',N',N*B), both are
+/// one: (A'*N',1,N,1,B) -> (A'*N',F',N,F,B).
+constexpr AnyExpr repeat_rows(AnyExpr x, Extent factor, const AnyExpr& y) {
+  const Dims in = x.dims();
+  Dims from{4, {in.extent[0], in.extent[1], 1, in.extent[2]}};
+  Dims to = from;
+  to.extent[2] = factor;
+  if (made_by<ops::Reshape>(x)) x = input_of(x, 0);
+  if (made_by<ops::BroadcastTo>(x)) {
+    const Dims before = input_of(x, 0).dims();
+    const Dims after = x.dims();
+    if (before.rank == 4 && after.rank == 4 && before.extent[2] == 1 &&
+        before.extent[3] == product_of(in, 1, 3)) {
+      from = {5, {product_of(before, 0, 2), 1, in.extent[1], 1, in.extent[2]}};
+      to = {5, {from.extent[0], after.extent[2], in.extent[1], factor, in.extent[2]}};
+      x = input_of(x, 0);
+    }
+  }
+  return reshape_to(broadcast_to(reshape_to(x, from), to), y.dims());
+}
+
 }  // namespace images
 
 namespace ops {
@@ -156,6 +177,15 @@ struct ResizeAxis : custom {
   static constexpr AnyExpr gradient(ResizeAxis op, AnyExpr x, AnyExpr, AnyExpr dy) {
     op.transposed = 1 - op.transposed;
     return add_node(*dy.graph, op, &dy.id, 1, Type(dy.dtype(), x.dims()));
+  }
+  /// The nearest elements of a multiple of the axis are repeated ones.
+  static constexpr AnyExpr simplify(ResizeAxis op, AnyExpr x, AnyExpr y) {
+    const Extent from = x.dims().extent[1];
+    const Extent to = y.dims().extent[1];
+    const bool repeats = op.method == Interpolation::nearest && op.transposed == 0 &&
+                         op.sampling != Sampling::align_corners && from > 0 && to >= from &&
+                         to % from == 0;
+    return repeats ? images::repeat_rows(x, to / from, y) : y;
   }
   TYPEFLOW_COLD static Error explain(ResizeAxis, const Failure&, std::span<const Dims>) {
     return Error("resize", "images with pixels", "images without");

@@ -217,6 +217,40 @@ void check_channels() {
   test::check_values<channels<Channels...>>(feeds, expected);
 }
 
+/// Multiples of both sides, which are broadcasts; of one; with other operations around them.
+constexpr tf::ResizeOptions legacy_one{Interpolation::nearest, Sampling::legacy};
+template <class T, tf::Extent C>
+constexpr void multiples(tf::Graph& g) {
+  auto x = tf::placeholder<T, tf::batch, 5, 4, C>(g, "x");
+  resize<10, 8, nearest_one>(x).named("twice");
+  resize<15, 8, legacy_one>(x).named("rows_first");
+  resize<5, 12, nearest_one>(x).named("columns");
+  resize<10, 9, nearest_one>(x).named("rows");
+  resize<10, 12, nearest_one>(x).named("columns_first");
+  (resize<10, 8, nearest_one>(x + x) + resize<10, 8, nearest_one>(x)).named("around");
+  resize<20, 16, nearest_one>(resize<10, 8, nearest_one>(x)).named("again");
+}
+template <class T, tf::Extent C>
+void check_multiples() {
+  for (const std::int64_t batch : {1, 3}) {
+    const tf::HostTensors feeds =
+        test::random_feeds(tf::ir::Lowering<multiples<T, C>, tf::training>::view, batch, 1);
+    const tf::HostTensor& x = feeds.at("x");
+    const tf::HostTensor twice = resized(x, 10, 8, nearest_one);
+    tf::HostTensor around = twice;
+    for (std::int64_t i = 0; i < around.size(); ++i) around.set(i, 3 * twice.value(i));
+    test::check_values<multiples<T, C>>(feeds,
+                                        {{"twice", twice},
+                                         {"rows_first", resized(x, 15, 8, legacy_one)},
+                                         {"columns", resized(x, 5, 12, nearest_one)},
+                                         {"rows", resized(x, 10, 9, nearest_one)},
+                                         {"columns_first", resized(x, 10, 12, nearest_one)},
+                                         {"around", around},
+                                         {"again", resized(x, 20, 16, nearest_one)}},
+                                        1e-6);
+  }
+}
+
 constexpr void any_size(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::symbol<"height">, tf::symbol<"width">, 3>(g, "x");
   tf::resize<2, 2>(x).named("small");
@@ -260,6 +294,14 @@ TEST_CASE("resize: values") {
 
 TEST_CASE("resize: nearest pixels of any number of channels") {
   check_channels<1, 3, 4, 5, 15, 16, 17, 63, 64, 100, 129, 512, 513>();
+}
+
+TEST_CASE("resize: nearest pixels of multiples of the sides are repeated") {
+  check_multiples<float, 1>();
+  check_multiples<float, 3>();
+  check_multiples<float, 16>();
+  check_multiples<double, 5>();
+  check_multiples<std::int32_t, 33>();
 }
 
 TEST_CASE("resize: gradient") {
