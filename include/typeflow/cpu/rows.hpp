@@ -15,6 +15,7 @@
 #include "typeflow/cpu/half_extremes.hpp"
 #include "typeflow/cpu/narrow_arguments.hpp"
 #include "typeflow/cpu/narrow_lanes.hpp"
+#include "typeflow/cpu/row_extremes.hpp"
 #include "typeflow/cpu/row_folds.hpp"
 #include "typeflow/cpu/row_loops.hpp"
 #include "typeflow/cpu/small_rows.hpp"
@@ -57,7 +58,7 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       }
       // Short rows take longer by their element.
       const std::int64_t cost = M::cost * length * (length <= ir::small_extent ? 2 : 1);
-      parallel(call, rows, grain_of_cost(cost), [&](std::int64_t begin, std::int64_t end) {
+      const auto fold = [&](std::int64_t begin, std::int64_t end) {
         if constexpr (Inner != ir::InnerExtent::large && !M::gathers) {
           if (Inner == ir::InnerExtent::small || length <= ir::small_extent) {
             using Short = typename LanesOfBody<Wide, A, B>::of_short_rows;
@@ -68,6 +69,14 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
         if constexpr (Inner != ir::InnerExtent::small || M::gathers) {
           RowFolds<Outer, L, M>::run(call, in, length, begin, end, false);
         }
+      };
+      parallel(call, rows, grain_of_cost(cost), [&](std::int64_t begin, std::int64_t end) {
+        using Extremes = RowExtremes<Outer, Inner, L, M>;
+        if constexpr (Extremes::possible) {
+          begin = Extremes::run(call, length, begin, end, fold);
+          if (begin == end) return;
+        }
+        fold(begin, end);
       });
     } else {
       if (length == 0) return;
