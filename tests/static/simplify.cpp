@@ -127,6 +127,37 @@ constexpr bool transposes_join(tf::Graph& g) {
 }
 static_assert(holds<transposes_join>());
 
+// Bytes are transposed in place of floats, through cheap operations, unless products take the
+// transpose, or others have computed what is transposed.
+constexpr bool bytes_are_transposed(tf::Graph& g) {
+  auto x = tf::placeholder<std::uint8_t, 2, 5, 7, 3>(g, "x");
+  auto scale = tf::placeholder<float, 3>(g, "scale");
+  auto large = tf::placeholder<float, 2, 5, 7, 3>(g, "large");
+  auto matrix = tf::placeholder<std::uint8_t, 5, 7>(g, "matrix");
+  const auto first = [](auto y) { return tf::transpose<0, 3, 1, 2>(y); };
+  const auto moves = [&](auto y) {
+    const Run run = simplified(g, y);
+    const tf::ir::Graph& graph = run.simplified.graph;
+    for (const tf::Id id : run.simplified.order) {
+      const tf::ir::Node& node = graph.nodes.items[id];
+      if (node.op->builtin != tf::Builtin::transpose) continue;
+      return graph.dtype_of(node.outputs.first);
+    }
+    return tf::DType::string;
+  };
+  auto wide = tf::cast<float>(x);
+  return moves(first(wide)) == tf::DType::uint8 &&
+         moves(first(wide * 2 - scale)) == tf::DType::uint8 &&
+         moves(relu(first(tf::cast<double>(wide)))) == tf::DType::uint8 &&
+         moves(first(wide + large)) == tf::DType::float32 &&
+         moves(first(exp(wide))) == tf::DType::float32 &&
+         moves(first(large)) == tf::DType::float32 &&
+         moves(first(tf::cast<std::int8_t>(large))) == tf::DType::int8 &&
+         count<tf::ops::Transpose>(simplified(
+             g, matmul(transpose(tf::cast<float>(matrix)), tf::cast<float>(matrix)))) == 0;
+}
+static_assert(holds<bytes_are_transposed>());
+
 constexpr bool products_contract_into_sums(tf::Graph& g) {
   auto a = tf::placeholder<float, 3>(g, "a");
   auto b = tf::placeholder<float, 3>(g, "b");

@@ -45,6 +45,14 @@ struct BroadcastTo : elementwise {
   }
 };
 
+}  // namespace ops
+
+/// x transposed, where a few cheap elementwise operations made x of smaller integers: these are
+/// transposed instead, which moves fewer bytes. No value for other tensors.
+constexpr AnyExpr transposed_before(const AnyExpr& x, const int* permutation, int flops);
+
+namespace ops {
+
 /// Axis i of the result is axis permutation[i] of x.
 struct Transpose : custom {
   static constexpr Builtin builtin = Builtin::transpose;
@@ -74,7 +82,13 @@ struct Transpose : custom {
       moves = moves || permutation[i] != i;
     }
     if (!moves) return source;
-    return twice ? transpose_to(source, permutation) : y;
+    if (twice) return transpose_to(source, permutation);
+    int kept = 0;
+    while (permutation[kept] == kept) ++kept;
+    if (kept + 2 >= y.dims().rank) return y;  // a product takes transposed matrices as they are
+    constexpr int cheap = 12;
+    const AnyExpr moved = transposed_before(x, permutation, cheap);
+    return moved.exists() ? moved : y;
   }
   static constexpr bool layout(const Transpose& op, const Dims& x, const Dims&, Layout& out) {
     const Layout in = row_major(x);
@@ -146,6 +160,44 @@ constexpr AnyExpr transpose_to(const AnyExpr& x, const int* permutation) {
   ops::Transpose op{};
   for (int i = 0; i < x.dims().rank; ++i) op.permutation[i] = permutation[i];
   return add_node(*x.graph, op, &x.id, 1, Type(x.dtype(), permuted(x.dims(), permutation)));
+}
+
+constexpr AnyExpr transposed_before(const AnyExpr& x, const int* permutation, int flops) {
+  ir::Graph& graph = *x.graph;
+  const ir::Node node = graph.node_of(x.id);
+  const ir::Op& op = *node.op;
+  std::uint32_t words[8] = {};
+  flops -= op.flops;
+  if (op.kind != Kind::elementwise || op.effect != SideEffect::pure || !op.inferable ||
+      op.words > 8 || flops < 0 || node.device != graph.device) {
+    return {};
+  }
+  AnyExpr moved{};
+  Id inputs[max_arity] = {};
+  for (int k = 0; k < node.inputs.count; ++k) {
+    const AnyExpr a = input_of(x, k);
+    const DType type = a.dtype();
+    inputs[k] = a.id;
+    if (a.dims().rank == 0) continue;
+    if (squeezed(a.dims()).rank <= 1) {
+      const Dims dims = broadcast(a.dims(), reduced(x.dims(), ~0u, true));
+      inputs[k] = reshape_to(a, permuted(dims, permutation)).id;
+      continue;
+    }
+    if (moved.exists() || a.dims() != x.dims()) return {};
+    moved = transposed_before(a, permutation, flops);
+    if (!moved.exists() && (is_integer(type) || type == DType::boolean) &&
+        size_of(type) < size_of(x.dtype()) && !made_by<ops::Transpose>(a) &&
+        !made_by<ops::IndexAlong>(a)) {
+      moved = transpose_to(a, permutation);
+    }
+    if (!moved.exists()) return {};
+    inputs[k] = moved.id;
+  }
+  if (!moved.exists()) return {};
+  for (int i = 0; i < op.words; ++i) words[i] = graph.words_of(node)[i];
+  const Id type = graph.intern(Type(x.dtype(), permuted(x.dims(), permutation)));
+  return {&graph, graph.add_value(op, inputs, node.inputs.count, type, words, op.words)};
 }
 
 /// Untyped: int32 positions along `axis` of the given shape.

@@ -183,6 +183,57 @@ TEST_CASE("transpose: values") {
   } while (std::next_permutation(permutation, permutation + 4));
 }
 
+namespace {
+
+/// Bytes that elementwise operations widen, transposed.
+constexpr void widened(tf::Graph& g) {
+  auto x = tf::placeholder<std::uint8_t, tf::batch, 6, 19, 3>(g, "x");
+  auto flags = tf::placeholder<bool, 3, 4, 5, 7>(g, "flags");
+  auto mean = tf::placeholder<float, 3>(g, "mean");
+  auto row = tf::placeholder<float, 6, 1, 1>(g, "row");
+  auto wide = tf::cast<float>(x);
+  tf::transpose<0, 3, 1, 2>(wide).named("first");
+  tf::transpose<3, 0, 2, 1>((wide - mean) * 0.5f + row).named("normalized");
+  tf::transpose<0, 2, 1, 3>(wide).named("rows");
+  (wide + 1).named("more");
+  tf::transpose<1, 3, 0, 2>(tf::cast<double>(flags) * 3).named("thrice");
+}
+
+}  // namespace
+
+TEST_CASE("transpose: of bytes that operations widen") {
+  for (const std::int64_t batch : {1, 5}) {
+    const tf::HostTensors feeds =
+        test::random_feeds(tf::ir::Lowering<widened, tf::training>::view, batch, 3);
+    const tf::HostTensor& x = feeds.at("x");
+    const auto wide = [&](const tf::HostTensor& from, tf::DType type, const auto& f) {
+      tf::HostTensor to = tf::host_tensor(type, from.dims);
+      for (std::int64_t i = 0; i < to.size(); ++i) to.set(i, f(from.value(i), i));
+      return to;
+    };
+    const auto same = [](double e, std::int64_t) { return e; };
+    const tf::HostTensor floats = wide(x, tf::DType::float32, same);
+    const tf::HostTensor normalized = wide(x, tf::DType::float32, [&](double e, std::int64_t i) {
+      return (e - feeds.at("mean").value(i % 3)) * 0.5 + feeds.at("row").value(i / 57 % 6);
+    });
+    const tf::HostTensor thrice =
+        wide(feeds.at("flags"), tf::DType::float64, [](double e, std::int64_t) { return 3 * e; });
+    const std::int64_t b = batch;
+    test::check_values<widened>(
+        feeds,
+        {{"more", wide(x, tf::DType::float32, [](double e, std::int64_t) { return e + 1; })},
+         {"first", test::pick(floats, test::dims({b, 3, 6, 19}),
+                              [](const Place& c) { return Place{c[0], c[2], c[3], c[1]}; })},
+         {"normalized", test::pick(normalized, test::dims({3, b, 19, 6}),
+                                   [](const Place& c) { return Place{c[1], c[3], c[2], c[0]}; })},
+         {"rows", test::pick(floats, test::dims({b, 19, 6, 3}),
+                             [](const Place& c) { return Place{c[0], c[2], c[1], c[3]}; })},
+         {"thrice", test::pick(thrice, test::dims({4, 7, 3, 5}),
+                               [](const Place& c) { return Place{c[2], c[0], c[3], c[1]}; })}},
+        1e-5);
+  }
+}
+
 TEST_CASE("transpose: gradient") {
   test::check_gradients<tf::Shape<2, 3, 2>>(
       [](const auto& x) { return tf::transpose<2, 0, 1>(square(x)); });
