@@ -62,6 +62,12 @@ struct Pieces {
   std::int64_t length;
   std::int64_t count;
   std::int64_t grain;  ///< the number of pieces, of any rows, that are worth a part
+
+  /// Pieces of at most so many elements.
+  Pieces split(std::int64_t most, std::int64_t row) const {
+    if (length <= most) return *this;
+    return {most, (row - 1) / most + 1, grain * (length / most)};
+  }
 };
 /// The pieces of a row of `length` > 0 elements of this cost, each of which is worth a part.
 [[gnu::noinline]] inline Pieces pieces_of(std::int64_t length, std::int64_t cost) {

@@ -80,7 +80,8 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       });
     } else {
       if (length == 0) return;
-      const Pieces pieces = pieces_of(length, M::cost);
+      Pieces pieces = pieces_of(length, M::cost);
+      if (skips(in)) pieces = pieces.split(skipping_piece, length);
       int streams = 0;
       if constexpr (may_stream) {
         streams = streams_results(call, M::first_store, M::stores, rows, length, bytes) ? 1 : 0;
@@ -124,6 +125,38 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
   static constexpr bool may_stream =
       streams_maps && !Folds && !is_small_map && bytes.narrowest != 0;
 
+  /// Elements of a strided view that are put side by side at a time.
+  static constexpr std::int64_t skipping_piece = 512;
+  template <int I>
+  static constexpr bool is_view =
+      Inner != ir::InnerExtent::small && M::template Input<I>::is_strided &&
+      Loops::template along_row<I> && M::template Input<I>::spec.offsets == 0;
+  static constexpr bool may_skip = []<int... I>(std::integer_sequence<int, I...>) {
+    return (is_view<I> || ...);
+  }(typename M::InputNumbers{});
+  /// Whether a strided view's neighbours along a row have others between them.
+  static bool skips(const Layout* in) {
+    bool any = false;
+    for (int i = 0; i < M::inputs && may_skip; ++i) {
+      any = any || (M::input_specs[i].is_strided && in[i].stride[Outer] > 1);
+    }
+    return any;
+  }
+  struct alignas(64) Tile {
+    std::byte v[may_skip ? skipping_piece * 16 + 64 : 1];
+  };
+  template <int I>
+  TYPEFLOW_INLINE static void gather(const Layout* in, std::int64_t count, Tile* tiles,
+                                     typename Loops::Row& p) {
+    if constexpr (is_view<I>) {
+      const std::int64_t stride = in[I].stride[Outer];
+      if (stride == 1) return;
+      using T = typename Loops::template In<I>;
+      const T* const from = static_cast<const T*>(p.in[I]) + p.position * (stride - 1);
+      p.in[I] = copy_skipping(from, count, stride, reinterpret_cast<T*>(tiles[I].v));
+    }
+  }
+
   /// Pieces [begin, end) of an elementwise kernel's rows. A function of its own: inlined in both of
   /// its callers, g++ keeps constants in memory, and a logarithm takes a quarter longer.
   [[gnu::noinline, gnu::flatten]] static void map(const KernelCall& call, const Layout* in,
@@ -133,6 +166,8 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
     const Ops ops = M::decode(call.words);
     typename Loops::Kept kept;
     typename M::States none;
+    Tile tiles[M::inputs + 1];
+    const bool skipping = skips(in);
     std::int64_t row = begin;
     std::int64_t piece = 0;
     if (pieces.count != 1) {
@@ -155,6 +190,11 @@ struct Code<ir::LoopKernel<Wide, Outer, Folds, Inner, B>, A> {
       typename Loops::Row p;
       Loops::begin_row(call, in, length, coordinate, row, first, p);
       p.streams = streams;
+      if (skipping) {
+        [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+          (gather<I>(in, count, tiles, p), ...);
+        }(typename M::InputNumbers{});
+      }
       std::int64_t i = 0;
       for (; i + N <= count; i += N) {
         Loops::step_map(of_row, call, ops, kept, p, none, i);

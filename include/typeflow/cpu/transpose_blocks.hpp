@@ -143,8 +143,19 @@ void copy_every(const T* in, std::int64_t count, T* __restrict to) {
   for (std::int64_t i = 0; i < count; ++i) {
     BitsOf<T> x;
     std::memcpy(&x, in + i * Step, sizeof x);
-    std::memcpy(to + i, &x, sizeof x);
+    std::memcpy(static_cast<void*>(to + i), &x, sizeof x);
   }
+}
+/// The same for a stride that is not known. Returns `to`.
+template <class T>
+[[gnu::noinline]] T* copy_skipping(const T* in, std::int64_t count, std::int64_t stride, T* to) {
+  if constexpr (sizeof(T) <= 8) {
+    if (stride == 2) return copy_every<2>(in, count, to), to;
+    if (stride == 3) return copy_every<3>(in, count, to), to;
+    if (stride == 4) return copy_every<4>(in, count, to), to;
+  }
+  for (std::int64_t i = 0; i < count; ++i) to[i] = in[i * stride];
+  return to;
 }
 /// The other way: to[i * Step] := in[i], and `gap` to the elements between two of them and behind
 /// the last.

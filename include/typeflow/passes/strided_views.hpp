@@ -335,7 +335,26 @@ class StridedViewFinder {
     if (!along.fits || !fits_starts(along.starts, c.reduced, c.rank)) return false;
     if (c.rank == 0 || (axes >> (c.rank - 1) & 1u) == 0) return true;  // a number for each row
     const bool is_short = along.run.powers == 0 && along.run.coefficient < limits_.run;
-    return along.stride[c.rank - 1] == Stride{1, 0} && !is_short;
+    if (is_short) return false;
+    return along.stride[c.rank - 1] == Stride{1, 0} ||
+           can_skip(c, along, size_of(graph_.dtype_of(strided_view.value)));
+  }
+  /// Whether a cluster reads every second, third or fourth element of long rows. Loops without
+  /// folds on processors do, and put them side by side, some at a time. Elements in between that
+  /// other rows read must be in a cache until then.
+  constexpr bool can_skip(const Cluster& c, const StridedAxes& along, std::int64_t size) const {
+    constexpr std::int64_t cached = 1 << 20;  // bytes
+    const Stride inner = along.stride[c.rank - 1];
+    const Extent row = graph_.types.items[c.space].dims.extent[c.rank - 1];
+    const bool reads = c.device.kind == DeviceKind::cpu && c.reduced == 0 && !is_symbolic(row) &&
+                       row >= limits_.row && inner.powers == 0 && inner.coefficient >= 2 &&
+                       inner.coefficient <= 4;
+    const bool is_near =
+        along.run.powers == 0 && along.run.coefficient * inner.coefficient * size <= cached;
+    for (int i = 0; i < c.rank - 1 && reads && !is_near; ++i) {
+      if (along.stride[i] == Stride{1, 0}) return false;
+    }
+    return reads;
   }
 
   constexpr void take(StridedView strided_view) {

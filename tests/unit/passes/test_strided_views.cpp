@@ -77,6 +77,39 @@ TEST_CASE("a slice whose elements lie apart or in short rows is a step") {
   CHECK(steps_of(narrow, {.run = 7}) == "Exp");
 }
 
+TEST_CASE("loops without folds read every second to fourth element of long rows") {
+  const auto rows = [](tf::Graph& g) { return tf::placeholder<float, 20, 160>(g, "x"); };
+  CHECK(
+      steps_of([&](tf::Graph& g) {
+        const auto x = rows(g);
+        (slice<tf::whole, tf::every(2)>(x) + slice<tf::whole, tf::range(1, 160, 2)>(x)).named("y");
+      }) == "Add");
+  CHECK(steps_of([&](tf::Graph& g) { exp(slice<0, tf::every(4)>(rows(g))).named("y"); }) == "Exp");
+  CHECK(steps_of([](tf::Graph& g) {
+          const auto x = tf::placeholder<std::uint8_t, 2, 8, 33, 3>(g, "x");
+          tf::transpose<0, 3, 1, 2>(tf::cast<float>(x)).named("y");
+        }) == "Cast");
+  SUBCASE("but not of others, or if it pays to copy them once") {
+    CHECK(steps_of([&](tf::Graph& g) {
+            exp(slice<tf::whole, tf::every(5)>(tf::placeholder<float, 20, 200>(g, "x"))).named("y");
+          }) == "Slice Exp");
+    CHECK(steps_of([&](tf::Graph& g) {
+            exp(slice<tf::whole, tf::range(0, 64, 2)>(rows(g))).named("y");
+          }) == "Slice Exp");
+    CHECK(steps_of([&](tf::Graph& g) {
+            sum<1>(slice<tf::whole, tf::every(2)>(rows(g))).named("y");
+          }) == "Slice Sum");
+    CHECK(steps_of([](tf::Graph& g) {
+            const auto x = tf::placeholder<float, 2, 500, 500, 3>(g, "x");
+            exp(tf::transpose<0, 3, 1, 2>(x)).named("y");
+          }) == "Transpose Exp");
+    CHECK(steps_of([&](tf::Graph& g) {
+            tf::on<tf::Gpu<0>>(
+                g, [&] { return exp(slice<tf::whole, tf::every(2)>(rows(g))).named("y"); });
+          }) == "Slice Exp");
+  }
+}
+
 TEST_CASE("a slice that something else than a loop needs is a step") {
   CHECK(steps_of([](tf::Graph& g) {
           const auto x = slice<3>(images(g));
