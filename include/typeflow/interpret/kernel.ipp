@@ -147,7 +147,7 @@ class KernelInterpreter {
               (range.last - range.first) * operand.element_size};
     }
     size *= size_along(input(i).axes);
-    return {static_cast<const std::byte*>(input(i).data), size * size_of(spec_.dtype)};
+    return {static_cast<const std::byte*>(input(i).data), size * input(i).element_size};
   }
   /// The place of element k of a matrix of factor i, behind the matrix's first element.
   std::int64_t factor_place(int i, std::int64_t k) const {
