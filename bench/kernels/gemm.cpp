@@ -78,6 +78,10 @@ int main(int argc, char** argv) {
           Normal<float, 64, 256>>("256x256x64_a_transposed");
   c.value<[](auto a, auto b) { return tf::matmul<tf::transpose_b>(a, b); }, Normal<float, 64, 256>,
           Normal<float, 256, 256>>("64x256x256_b_transposed");
+  c.value<[](auto a, auto b) { return tf::matmul<tf::transpose_a>(a, b); },
+          Normal<float, 100000, 30>, Normal<float, 100000, 1>>("30x1x100000_a_transposed");
+  c.value<[](auto x, auto w, auto b) { return sigmoid(matmul(x, w) + b); },
+          Normal<float, 100000, 30>, Normal<float, 30, 1>, Normal<float, 1>>("logistic_30");
   // Operands that lie in larger tensors: some columns of one, heads of an attention.
   c.value<[](auto x, auto w) { return matmul(slice<tf::whole, tf::range(256, 512)>(x), w); },
           Normal<float, 512, 1024>, Normal<float, 256, 512>>("slice_product");

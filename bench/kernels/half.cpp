@@ -35,4 +35,7 @@ int main(int argc, char** argv) {
   type<tf::float16>(c, "half");
   using Factor = Normal<tf::bfloat16, 512, 512>;
   c.value<[](auto a, auto b) { return tf::matmul<float>(a, b); }, Factor, Factor>("mixed_matmul");
+  c.value<[](auto x, auto w) { return tf::matmul<tf::transpose_b>(x, w); },
+          Normal<tf::bfloat16, 1, 1024>, Normal<tf::bfloat16, 4096, 1024>>(
+      "vector_product_bfloat16");
 }

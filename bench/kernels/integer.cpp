@@ -77,6 +77,9 @@ int main(int argc, char** argv) {
   c.value<[](auto a, auto b) { return tf::matmul<std::int32_t>(a, b); },
           Between<std::int8_t, -100, 100, 512, 512>, Between<std::int8_t, -100, 100, 512, 512>>(
       "product_int8");
+  c.value<[](auto x, auto w) { return tf::matmul<std::int32_t, tf::transpose_b>(x, w); },
+          Between<std::int8_t, -100, 100, 1, 1024>, Between<std::int8_t, -100, 100, 4096, 1024>>(
+      "vector_product_int8");
   c.value<[](auto x) { return tf::bincount<256>(x); }, Between<std::int32_t, 0, 256, 1 << 20>>(
       "bincount");
 }

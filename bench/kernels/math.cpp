@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Functions of each element.
+// Functions of each element, and Fourier transforms.
 
 #include "cases.hpp"
 
+#include <typeflow/signal.hpp>
 #include <typeflow/special_functions.hpp>
 
 namespace {
@@ -55,4 +56,8 @@ int main(int argc, char** argv) {
   c.value<[](auto x) { return tanh(x); }, Doubles>("tanh_double");
   c.value<[](auto z) { return complex_abs(z); }, Complex>("complex_abs");
   c.value<[](auto a, auto b) { return a * b; }, Complex, Complex>("complex_mul");
+  c.value<[](auto z) { return tf::fft(z); }, Normal<std::complex<float>, 1000, 1024>>("fft_1024");
+  c.value<[](auto z) { return tf::fft2d(z); }, Normal<std::complex<float>, 16, 256, 256>>(
+      "fft2d_256");
+  c.value<[](auto x) { return tf::rfft(x); }, Normal<float, 1000, 1024>>("rfft_1024");
 }

@@ -49,6 +49,11 @@ void few_vectors(Cases& c) {
   c.value<[](auto x) { return tf::sum<0>(x); }, FewVectors<float, 40>>("column_sums_40");
 }
 
+/// The squared distances of all pairs of rows.
+constexpr auto distances(auto a, auto b) {
+  return tf::sum<2>(square(tf::expand_dims<1>(a) - tf::expand_dims<0>(b)));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -72,6 +77,10 @@ int main(int argc, char** argv) {
          Between<std::int32_t, 0, 10, height<10>>>("cross_entropy_10");
   c.value<[](auto x) { return tf::cumsum<1>(x); }, Rows<10>>("cumsum_10");
   c.value<[](auto x) { return tf::cumprod<1>(x); }, Rows<8>>("cumprod_8");
+  c.value<[](auto a, auto b) { return distances(a, b); }, Normal<float, 512, 8>,
+          Normal<float, 512, 8>>("distances_8");
+  c.value<[](auto a, auto b) { return distances(a, b); }, Normal<float, 512, 32>,
+          Normal<float, 512, 32>>("distances_32");
   few_vectors(c);
   c.value<[](auto i) { return tf::one_hot<10>(i); }, Between<std::int32_t, 0, 10, height<10>>>(
       "one_hot_10");

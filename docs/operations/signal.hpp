@@ -19,20 +19,22 @@ inline constexpr Row signal_rows[] = {
                   {.types = "complex"}),
     row<ops::Fft>("ifft3d", "ifft3d(z)", "(...,L,M,N) -> (...,L,M,N)", "its inverse",
                   {.types = "complex"}),
-    row<ops::Fft, ops::Slice, ops::Complex>(
+    row<ops::RealFft, ops::Fft, ops::Slice, ops::Complex>(
         "rfft", "rfft(x)", "(...,N) -> (...,N/2+1)",
         "the transform of real numbers, without the half that is the conjugate of the other",
         {.types = "float, double"}),
     row<ops::Real, ops::Fft, ops::Concat, ops::Conj>(
         "irfft", "irfft<N>(z)", "(...,N/2+1) -> (...,N)",
         "its inverse; N is twice the last axis less 1 by default", {.types = "complex"}),
-    row<ops::Fft, ops::Slice, ops::Complex>("rfft2d", "rfft2d(x)", "(...,M,N) -> (...,M,N/2+1)",
-                                            "the same over two axes", {.types = "float, double"}),
+    row<ops::RealFft, ops::Fft, ops::Slice, ops::Complex>(
+        "rfft2d", "rfft2d(x)", "(...,M,N) -> (...,M,N/2+1)", "the same over two axes",
+        {.types = "float, double"}),
     row<ops::Real, ops::Fft, ops::Concat, ops::Conj>("irfft2d", "irfft2d<N>(z)",
                                                      "(...,M,N/2+1) -> (...,M,N)", "its inverse",
                                                      {.types = "complex"}),
-    row<ops::Fft, ops::Slice, ops::Complex>("rfft3d", "rfft3d(x)", "(...,L,M,N) -> (...,L,M,N/2+1)",
-                                            "the same over three axes", {.types = "float, double"}),
+    row<ops::RealFft, ops::Fft, ops::Slice, ops::Complex>(
+        "rfft3d", "rfft3d(x)", "(...,L,M,N) -> (...,L,M,N/2+1)", "the same over three axes",
+        {.types = "float, double"}),
     row<ops::Real, ops::Fft, ops::Concat, ops::Conj>("irfft3d", "irfft3d<N>(z)",
                                                      "(...,L,M,N/2+1) -> (...,L,M,N)",
                                                      "its inverse", {.types = "complex"}),

@@ -42,4 +42,7 @@ CASES = [
     # widening the operands takes twice as long.
     Case("mixed_matmul", [FACTOR, FACTOR], lambda a, b: torch.matmul(a, b).float(),
          lambda a, b: jnp.matmul(a, b, preferred_element_type="float32"), tolerance=2.0**-8),
+    Case("vector_product_bfloat16", [normal(1, 1024, type="bfloat16"),
+                                     normal(4096, 1024, type="bfloat16")],
+         lambda x, w, **o: torch.matmul(x, w.t(), **o), lambda x, w: jnp.matmul(x, w.T)),
 ]

@@ -54,4 +54,10 @@ CASES = [
     Case("tanh_double", [DOUBLES], "tanh", "tanh"),
     Case("complex_abs", [COMPLEX], "abs", "abs"),
     Case("complex_mul", [COMPLEX, COMPLEX], "mul", "multiply"),
+    Case("fft_1024", [normal(1000, 1024, type="complex64")],
+         lambda z, **o: torch.fft.fft(z, **o), lambda z: jnp.fft.fft(z), tolerance=1e-5),
+    Case("fft2d_256", [normal(16, 256, 256, type="complex64")],
+         lambda z, **o: torch.fft.fft2(z, **o), lambda z: jnp.fft.fft2(z), tolerance=1e-5),
+    Case("rfft_1024", [normal(1000, 1024)], lambda x, **o: torch.fft.rfft(x, **o),
+         lambda x: jnp.fft.rfft(x), tolerance=1e-5),
 ]

@@ -43,6 +43,14 @@ def group_norm(x):
     return (centred * jax.lax.rsqrt(variance + 1e-5)).reshape(x.shape)
 
 
+def distances(length):
+    def differences(a, b):
+        return a[:, None, :] - b[None, :, :]
+    return Case(f"distances_{length}", [normal(512, length), normal(512, length)],
+                lambda a, b, **o: torch.sum(differences(a, b).square_(), 2, **o),
+                lambda a, b: jnp.square(differences(a, b)).sum(2), tolerance=1e-4)
+
+
 CASES = [
     softmax(10), softmax(8), *folds(3), *folds(8), *folds(10),
     Case("layer_norm_10", [ROWS[10]], lambda x: F.layer_norm(x, (10,)), layer_norm,
@@ -66,6 +74,7 @@ CASES = [
          lambda x: jnp.cumsum(x, 1)),
     Case("cumprod_8", [ROWS[8]], lambda x, **o: torch.cumprod(x, 1, **o),
          lambda x: jnp.cumprod(x, 1)),
+    distances(8), distances(32),
     Case("sum_33", [few_vectors(33)], torch_sum, lambda x: x.sum(1), tolerance=1e-4),
     Case("sum_100", [few_vectors(100)], torch_sum, lambda x: x.sum(1), tolerance=1e-4),
     Case("max_50", [few_vectors(50)], torch_max, lambda x: x.max(1)),

@@ -4,9 +4,9 @@
 // Discrete Fourier transforms over the last axes, with the names and the scaling of TensorFlow and
 // NumPy: a forward transform has no factor, an inverse one divides by the number of elements.
 //
-// Transforms of real numbers are made of those of complex ones: rfft takes the first half of a
-// spectrum, irfft adds the second half, which is the conjugate of the first. So only one operation
-// has a kernel and a gradient.
+// Transforms of real numbers are made of those of complex ones: irfft adds the second half of a
+// spectrum, which is the conjugate of the first. rfft takes the first half, of lines of an odd
+// number of elements; those of an even number are transformed as half as many complex ones.
 
 #include <algorithm>
 #include <complex>
@@ -64,7 +64,6 @@ struct Fft : custom {
     }
   }
 
- private:
   /// Lines of n elements, `inner` apart, by the definition.
   static void transform(std::vector<std::complex<double>>& x, std::int64_t n, std::int64_t inner,
                         bool inverse) {
@@ -87,6 +86,51 @@ struct Fft : custom {
   }
 };
 
+/// The first half of Fft along the last axis, of an even number of real elements.
+struct RealFft : custom {
+  static constexpr std::string_view name = "RealFft";
+  static constexpr bool complex_gradient = true;
+  static constexpr int flops = 20;
+
+  static constexpr DType spectrum_of(DType real) {
+    return real == DType::float64 ? DType::complex128 : DType::complex64;
+  }
+  static constexpr Type infer(RealFft, const Type& x) {
+    const int last = x.dims.rank - 1;
+    const bool fits = (x.dtype == DType::float32 || x.dtype == DType::float64) && last >= 0 &&
+                      x.dims.extent[last] > 0 && x.dims.extent[last] % 2 == 0;
+    return {spectrum_of(x.dtype), fits ? with_last(x.dims, x.dims.extent[last] / 2 + 1) : no_dims};
+  }
+  /// The real part of the conjugate transpose's product: the matrix is the first rows of Fft's.
+  static constexpr AnyExpr gradient(RealFft, auto x, auto, auto dy) {
+    const AnyExpr zero = typeflow::detail::constant_node(*dy.graph, dy.dtype(), Number{});
+    const AnyExpr all = pad_to(dy, window_at_start(dy.dims()), x.dims(), zero);
+    return real_part(apply(Fft{{}, 1, 0, 1, 0}, all));
+  }
+  static void interpret(InterpretCall& call) {
+    const HostTensor& x = *call.inputs[0];
+    HostTensor& y = call.outputs[0];
+    const std::int64_t n = x.dims.extent[x.dims.rank - 1];
+    std::vector<std::complex<double>> line(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+      const std::int64_t k = i % (n / 2 + 1);
+      if (k == 0) {
+        const std::int64_t first = i / (n / 2 + 1) * n;
+        for (std::int64_t j = 0; j < n; ++j) line[static_cast<std::size_t>(j)] = x.value(first + j);
+        Fft::transform(line, n, 1, false);
+      }
+      const std::complex<double> value = line[static_cast<std::size_t>(k)];
+      y[i] = typeflow::detail::fitted({value.real(), 0, value.imag()}, y.dtype);
+    }
+  }
+
+ private:
+  static constexpr Dims with_last(Dims dims, Extent extent) {
+    dims.extent[dims.rank - 1] = extent;
+    return dims;
+  }
+};
+
 }  // namespace ops
 
 namespace detail {
@@ -105,7 +149,17 @@ constexpr auto transform(const X& z, bool inverse, std::source_location at) {
 template <int Axes, Tensor X>
 constexpr auto transform_real(const X& x, std::source_location at) {
   constexpr int count = static_cast<int>(detail::last_extent<X>) / 2 + 1;
-  return slice<ellipsis, range(0, count)>(transform<Axes>(complex(x, 0), false, at), at);
+  if constexpr (last_extent<X> % 2 == 0) {
+    mark(at, x);
+    const auto half = typeflow::apply(ops::RealFft{}, x);
+    if constexpr (Axes == 1) {
+      return half;
+    } else {
+      return typeflow::apply(ops::Fft{{}, Axes - 1, 1, 0, 0}, half);
+    }
+  } else {
+    return slice<ellipsis, range(0, count)>(transform<Axes>(complex(x, 0), false, at), at);
+  }
 }
 
 /// The inverse transform over axes before the last one.

@@ -35,16 +35,17 @@ struct kernel_of<ops::Fft> {
            static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * n)));
   }
 
+  /// The numbers for `lines` lines.
+  static std::int64_t numbers_of(std::int64_t n, std::int64_t lines) {
+    return parts_of((lines + lines_of(n) - 1) / lines_of(n)) * numbers_of(n);
+  }
+
   static std::int64_t workspace(const Tensor* in, const Tensor*) {
     const std::int64_t size = in->dtype == DType::complex128 ? 8 : 4;
     const std::int64_t elements = in->size();
     std::int64_t most = 0;
     if (elements == 0) return 0;
-    for (const std::int64_t n : in->extents) {
-      const std::int64_t lines = elements / n;
-      const std::int64_t blocks = (lines + lines_of(n) - 1) / lines_of(n);
-      most = std::max(most, parts_of(blocks) * numbers_of(n));
-    }
+    for (const std::int64_t n : in->extents) most = std::max(most, numbers_of(n, elements / n));
     return checked_product(most, size);
   }
 
@@ -70,7 +71,6 @@ struct kernel_of<ops::Fft> {
     }
   }
 
- private:
   /// The transform along one axis.
   template <class T, class A>
   class Axis {
@@ -86,6 +86,8 @@ struct kernel_of<ops::Fft> {
       }
     }
 
+    /// With Real, of lines of twice as many real numbers, for their transforms' first halves.
+    template <bool Real = false>
     void run(const std::complex<T>* from, std::complex<T>* to, const KernelCall& call) const {
       const std::int64_t n = plan_.length;
       const std::int64_t lines = lines_of(n);
@@ -97,15 +99,20 @@ struct kernel_of<ops::Fft> {
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t b = blocks * begin / parts; b < blocks * end / parts; ++b) {
                    const std::int64_t count = std::min(lines, count_ - b * lines);
-                   block(from, to, b * lines, count, memory + begin * numbers_of(n));
+                   T* const own = memory + begin * numbers_of(n);
+                   if constexpr (Real) {
+                     real_block(from, to, b * lines, count, own);
+                   } else {
+                     block(from, to, b * lines, count, own);
+                   }
                  }
                });
     }
 
    private:
-    /// Where line i begins; its elements are `inner_` apart.
-    std::int64_t begin_of(std::int64_t i) const {
-      return i / inner_ * inner_ * plan_.length + i % inner_;
+    /// Where line i of n elements begins, which are `inner_` apart.
+    std::int64_t begin_of(std::int64_t i, std::int64_t n) const {
+      return i / inner_ * inner_ * n + i % inner_;
     }
 
     void block(const std::complex<T>* from, std::complex<T>* to, std::int64_t first,
@@ -121,7 +128,21 @@ struct kernel_of<ops::Fft> {
       signal::Lines<T> y = signal::transform<T, A>(plan_, lines, x, other);
       const bool in_first = std::min(y.re, y.im) == memory;
       if (inverse_) std::swap(y.re, y.im);
-      store(y, to, first, lines, memory + (in_first ? 2 * room : 0));
+      store(y, n, to, first, lines, memory + (in_first ? 2 * room : 0));
+    }
+    /// The same of lines of 2 n real numbers, for n + 1 elements.
+    void real_block(const std::complex<T>* from, std::complex<T>* to, std::int64_t first,
+                    std::int64_t lines, T* memory) const {
+      const std::int64_t n = plan_.length;
+      const std::int64_t room = numbers_of(n) / 4;
+      const signal::Lines<T> x{memory, memory + room};
+      const signal::Lines<T> other{memory + 2 * room, memory + 3 * room};
+      load(from, first, lines, x, memory + 2 * room);
+      const signal::Lines<T> y = signal::transform<T, A>(plan_, lines, x, other);
+      const bool in_first = std::min(y.re, y.im) == memory;
+      const signal::Lines<T>& half = in_first ? other : x;
+      signal::unfold_reals<T, A>(plan_, y, lines, half);
+      store(half, n + 1, to, first, lines, memory + (in_first ? 0 : 2 * room));
     }
 
     /// Whether element j of the lines lies side by side in memory, for each j.
@@ -146,20 +167,19 @@ struct kernel_of<ops::Fft> {
         turn(reinterpret_cast<const T*>(from + first * n), lines, n, pairs);
         part(pairs, 0, n * lines);
       } else if (side_by_side(first, lines)) {
-        const T* const z = reinterpret_cast<const T*>(from + begin_of(first));
+        const T* const z = reinterpret_cast<const T*>(from + begin_of(first, n));
         if (inner_ == lines) return part(z, 0, n * lines);
         for (std::int64_t j = 0; j < n; ++j) part(z + 2 * j * inner_, j * lines, lines);
       } else {
         for (std::int64_t v = 0; v < lines; ++v) {
-          const T* const z = reinterpret_cast<const T*>(from + begin_of(first + v));
+          const T* const z = reinterpret_cast<const T*>(from + begin_of(first + v, n));
           for (std::int64_t j = 0; j < n; ++j) part(z + 2 * j * inner_, j * lines + v, 1);
         }
       }
     }
-    /// The other way round, times the factor.
-    [[gnu::noinline]] void store(const signal::Lines<T>& y, std::complex<T>* to, std::int64_t first,
-                                 std::int64_t lines, T* pairs) const {
-      const std::int64_t n = plan_.length;
+    /// The other way round, times the factor, for lines of n elements.
+    [[gnu::noinline]] void store(const signal::Lines<T>& y, std::int64_t n, std::complex<T>* to,
+                                 std::int64_t first, std::int64_t lines, T* pairs) const {
       const auto part = [&](T* z, std::int64_t i, std::int64_t count) {
         for (std::int64_t k = 0; k < count; ++k) {
           z[2 * k] = y.re[i + k] * factor_;
@@ -170,12 +190,12 @@ struct kernel_of<ops::Fft> {
         part(pairs, 0, n * lines);
         turn(pairs, n, lines, reinterpret_cast<T*>(to + first * n));
       } else if (side_by_side(first, lines)) {
-        T* const z = reinterpret_cast<T*>(to + begin_of(first));
+        T* const z = reinterpret_cast<T*>(to + begin_of(first, n));
         if (inner_ == lines) return part(z, 0, n * lines);
         for (std::int64_t j = 0; j < n; ++j) part(z + 2 * j * inner_, j * lines, lines);
       } else {
         for (std::int64_t v = 0; v < lines; ++v) {
-          T* const z = reinterpret_cast<T*>(to + begin_of(first + v));
+          T* const z = reinterpret_cast<T*>(to + begin_of(first + v, n));
           for (std::int64_t j = 0; j < n; ++j) part(z + 2 * j * inner_, j * lines + v, 1);
         }
       }
@@ -193,6 +213,29 @@ struct kernel_of<ops::Fft> {
     std::int64_t count_ = 1;  // lines
     std::int64_t inner_ = 1;
   };
+};
+
+template <>
+struct kernel_of<ops::RealFft> {
+  using Complex = kernel_of<ops::Fft>;
+
+  static std::int64_t workspace(const Tensor* in, const Tensor*) {
+    const std::int64_t size = in->dtype == DType::float64 ? 8 : 4;
+    const std::int64_t n = in->extents.back() / 2;
+    return checked_product(Complex::numbers_of(n, in->size() / (2 * n)), size);
+  }
+  template <class A, class T>
+  static void run(const ops::RealFft&, const Tensor* in, const Tensor* out,
+                  const KernelCall& call) {
+    if constexpr (std::is_floating_point_v<T>) {
+      using C = std::complex<T>;
+      if (out->size() == 0) return;
+      const std::int64_t n = in->extents.back() / 2;
+      const std::int64_t extents[] = {in->size() / (2 * n), n};
+      const Complex::Axis<T, A> axis(extents, 1, false, T(1));
+      axis.template run<true>(static_cast<const C*>(in->data), static_cast<C*>(out->data), call);
+    }
+  }
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -60,6 +60,7 @@ struct Plan {
   std::int64_t length = 1;
   std::vector<int> factors;  ///< of the passes; none: Bluestein's algorithm, or a length of 1
   Parts<T> roots;            ///< (length), roots_k = exp(-2 pi i k / length)
+  Parts<T> half_turns;       ///< (length + 1), exp(-pi i k / length): for twice as many reals
 
   // Bluestein: with j k = (j^2 + k^2 - (k - j)^2) / 2 a transform is a convolution, which
   // transforms of a power of two compute.
@@ -129,6 +130,8 @@ class Plans {
       plan->roots = Parts<T>(n);
       for (std::int64_t k = 0; k < n; ++k) plan->roots.set(k, root_of_unity(k, n));
     }
+    plan->half_turns = Parts<T>(n + 1);
+    for (std::int64_t k = 0; k <= n; ++k) plan->half_turns.set(k, root_of_unity(k, 2 * n));
     plan->next = first_.load(std::memory_order_relaxed);
     const Plan<T>* const added = plan.release();  // threads may read it until the program ends
     first_.store(added, std::memory_order_release);

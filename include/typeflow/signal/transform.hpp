@@ -214,6 +214,30 @@ template <class T, class A>
   }
 }
 
+/// Of lines of 2 n real numbers, whose pairs have the transform y of complex numbers, the first
+/// n + 1 elements of the transform. Even and odd numbers' transforms are the parts of y that are
+/// symmetric and not.
+template <class T, class A>
+[[gnu::flatten]] void unfold_reals(const Plan<T>& plan, const Lines<T>& y, std::int64_t lines,
+                                   const Lines<T>& to) {
+  const std::int64_t n = plan.length;
+  for (std::int64_t k = 0; k <= n; ++k) {
+    const T x = plan.half_turns.re[static_cast<std::size_t>(k)];
+    const T turn = plan.half_turns.im[static_cast<std::size_t>(k)];
+    each<T, A>(lines, [&](auto vectors, std::int64_t i) {
+      using V = decltype(vectors);
+      using B = typename V::B;
+      const Pair<B> a = V::load(y, k % n * lines + i);
+      const Pair<B> mirror = V::load(y, (n - k) % n * lines + i);
+      const Pair<B> b{mirror.re, -mirror.im};
+      const Pair<B> even = a + b;
+      const Pair<B> odd = (a - b).turned().times(B(x), B(turn));
+      const Pair<B> sum = even + odd;
+      V::store(to, k * lines + i, {B(T(0.5)) * sum.re, B(T(0.5)) * sum.im});
+    });
+  }
+}
+
 /// Transforms `from`, of `plan.length` elements of each of the lines. Both buffers have room for
 /// plan.padded->length elements of each line, if there is one. Returns the buffer with the result.
 template <class T, class A>

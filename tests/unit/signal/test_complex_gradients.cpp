@@ -119,6 +119,15 @@ TEST_CASE("rfft2d: gradient") {
 TEST_CASE("rfft3d: gradient") {
   test::check_gradients<Cube>([](const auto& x) { return both_parts(tf::rfft3d(x)); });
 }
+TEST_CASE("gradients of transforms of an even number of reals") {
+  using Even = tf::Shape<2, 3, 6>;
+  test::check_gradients<Even>([](const auto& x) { return both_parts(tf::rfft(x)); });
+  test::check_gradients<Even>([](const auto& x) { return both_parts(tf::rfft2d(x)); });
+  test::check_gradients<Even>([](const auto& x) { return both_parts(tf::rfft3d(x)); });
+  test::check_gradients<tf::Shape<2, 4>>([](const auto& x) {
+    return tf::gradients(sum(square(square(complex_abs(tf::rfft(x))))), x);
+  });
+}
 TEST_CASE("irfft: gradient") {
   test::check_gradients<Cube, Cube>([](const auto& a, const auto& b) {
     return square(tf::irfft(complex(a, b))) + sum(square(tf::irfft<5>(complex(a, b))));

@@ -311,18 +311,90 @@ TEST_CASE(
   check_planes<double>(2e-15);
 }
 
+/// Lines of N real numbers, and planes of 3 of them.
+template <class T, int N>
+constexpr void reals(tf::Graph& g) {
+  auto x = tf::placeholder<T, tf::batch, 3, N>(g, "x");
+  tf::rfft(x).named("lines");
+  tf::rfft2d(x).named("planes");
+  tf::rfft3d(x).named("all");
+}
+template <class T, int N>
+void check_reals(double tolerance) {
+  tf::Variables variables;
+  tf::Session<reals<T, N>> session(variables, {.threads = 2});
+  for (const std::int64_t count : {1, 2, 7}) {
+    CAPTURE(N);
+    CAPTURE(count);
+    std::vector<T> x;
+    for (const auto& z : drawn<T>(static_cast<std::size_t>(count * 3 * N))) x.push_back(z.real());
+    const std::vector<std::size_t> extents = {static_cast<std::size_t>(count), 3, N};
+    const auto half = [&](int axes) {
+      const Numbers<double> all = over({x.begin(), x.end()}, extents, axes, -1);
+      Numbers<double> kept;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (i % N <= N / 2) kept.push_back(all[i]);
+      }
+      return kept;
+    };
+    const auto [y1, y2, y3] =
+        session.template run<"lines", "planes", "all">(tf::feed<"x">(x.data(), {count, 3, N}));
+    CHECK(y1.size() == static_cast<std::size_t>(count * 3 * (N / 2 + 1)));
+    CHECK(difference(y1.data(), half(1)) <= tolerance);
+    CHECK(difference(y2.data(), half(2)) <= tolerance);
+    CHECK(difference(y3.data(), half(3)) <= tolerance);
+  }
+}
+template <int... N>
+void check_reals_of() {
+  (check_reals<float, N>(1e-6), ...);
+  (check_reals<double, N>(4e-15), ...);
+}
+TEST_CASE("an even number of reals is transformed as half as many complex numbers") {
+  check_reals_of<2, 4, 6, 16, 30, 74, 128, 2018>();
+}
+
+TEST_CASE("lines of reals have the same bits beside any others, and keep NaN and infinity") {
+  constexpr std::size_t n = 74;
+  constexpr std::size_t half = n / 2 + 1;
+  const auto drawn_reals = drawn<float>(70 * 3 * n);
+  std::vector<float> x;
+  for (const auto& z : drawn_reals) x.push_back(z.real());
+  tf::Variables variables;
+  tf::Session<reals<float, n>> one(variables, {.threads = 1});
+  tf::Session<reals<float, n>> several(variables, {.threads = 3});
+  const auto y = one.run<"lines">(tf::feed<"x">(x.data(), {70, 3, n}));
+  CHECK(several.run<"lines">(tf::feed<"x">(x.data(), {70, 3, n})) == y);
+  const auto alone = one.run<"lines">(tf::feed<"x">(x.data() + 69 * 3 * n, {1, 3, n}));
+  CHECK(std::equal(alone.begin(), alone.end(), y.data() + 69 * 3 * half));
+  x[n + 1] = std::numeric_limits<float>::infinity();
+  const auto wild = one.run<"lines">(tf::feed<"x">(x.data(), {70, 3, n}));
+  CHECK(std::equal(wild.data(), wild.data() + half, y.data()));
+  CHECK(std::equal(wild.data() + 2 * half, wild.data() + wild.size(), y.data() + 2 * half));
+  for (std::size_t k = half; k < 2 * half; ++k)
+    CHECK_FALSE(std::isfinite(std::abs(wild.data()[k])));
+}
+
 TEST_CASE("the interpreter transforms as the definition says") {
   tf::Graph g;
   auto z = tf::placeholder<std::complex<float>, 2, 3, 5>(g, "z");
   tf::fft2d(z).named("forward");
   tf::ifft3d(z).named("back");
   tf::irfft<9>(z).named("real");
+  tf::rfft(tf::placeholder<float, 2, 6>(g, "x")).named("half");
   const Numbers<float> x = drawn<float>(30);
   tf::HostTensor fed = tf::host_tensor(tf::DType::complex64, z.type.dims);
   for (std::int64_t i = 0; i < 30; ++i) {
     fed[i] = tf::number_from(x[static_cast<std::size_t>(i)]);
   }
-  const tf::HostTensors values = tf::interpret(g, {{"z", fed}});
+  tf::HostTensor reals = tf::host_tensor(tf::DType::float32, {2, {2, 6}});
+  Numbers<double> real_parts;
+  for (std::int64_t i = 0; i < 12; ++i) {
+    const float re = x[static_cast<std::size_t>(i)].real();
+    real_parts.emplace_back(re, 0);
+    reals[i] = tf::number_from(re);
+  }
+  const tf::HostTensors values = tf::interpret(g, {{"z", fed}, {"x", reals}});
   const auto numbers = [&](const char* name) {
     Numbers<double> y;
     const tf::HostTensor& tensor = values.at(name);
@@ -332,6 +404,10 @@ TEST_CASE("the interpreter transforms as the definition says") {
   };
   CHECK(difference(numbers("forward").data(), over(wide(x), {2, 3, 5}, 2, -1)) <= 1e-6);
   CHECK(difference(numbers("back").data(), over(wide(x), {2, 3, 5}, 3, 1)) <= 1e-6);
+  Numbers<double> halves = over(real_parts, {2, 6}, 1, -1);
+  halves.erase(halves.begin() + 10, halves.end());
+  halves.erase(halves.begin() + 4, halves.begin() + 6);
+  CHECK(difference(numbers("half").data(), halves) <= 1e-6);
   const std::vector<double> expected = back(x, 5, 9);
   REQUIRE(values.at("real").size() == 54);
   for (std::int64_t i = 0; i < 54; ++i) {
