@@ -237,7 +237,7 @@ constexpr double binomial_quantile(double n, double p, double q, V least) {
   if (q == 0 || level == 1) return n;
   return first_count(rough_count(n * p, n * p * q, level), n, [&](double k) {
     const double below =
-        p > 0.5 ? betainc(n - k, k + 1, q) : incomplete_beta<true>(k + 1, n - k, p);
+        p >= 0.5 ? betainc(n - k, k + 1, q) : incomplete_beta<true>(k + 1, n - k, p);
     return static_cast<double>(static_cast<V>(below)) >= level;
   });
 }
