@@ -150,7 +150,8 @@ constexpr AnyExpr repeat_rows(AnyExpr x, Extent factor, const AnyExpr& y) {
   if (made_by<ops::BroadcastTo>(x)) {
     const Dims before = input_of(x, 0).dims();
     const Dims after = x.dims();
-    if (before.rank == 4 && after.rank == 4 && before.extent[2] == 1 &&
+    if (before.rank == 4 && after.rank == 4 && before.extent[0] == after.extent[0] &&
+        before.extent[1] == after.extent[1] && before.extent[2] == 1 &&
         before.extent[3] == product_of(in, 1, 3)) {
       from = {5, {product_of(before, 0, 2), 1, in.extent[1], 1, in.extent[2]}};
       to = {5, {from.extent[0], after.extent[2], in.extent[1], factor, in.extent[2]}};

@@ -251,6 +251,14 @@ void check_multiples() {
   }
 }
 
+/// One image for the whole batch.
+constexpr void one_for_all(tf::Graph& g) {
+  auto x = tf::placeholder<float, 1, 1, 1, 40>(g, "x");
+  auto images = tf::reshape<3, 5, 4, 2>(tf::broadcast_to<3, 1, 1, 40>(x));
+  resize<10, 4, nearest_one>(images).named("rows");
+  resize<10, 8, nearest_one>(images).named("both");
+}
+
 constexpr void any_size(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::symbol<"height">, tf::symbol<"width">, 3>(g, "x");
   tf::resize<2, 2>(x).named("small");
@@ -302,6 +310,18 @@ TEST_CASE("resize: nearest pixels of multiples of the sides are repeated") {
   check_multiples<float, 16>();
   check_multiples<double, 5>();
   check_multiples<std::int32_t, 33>();
+}
+
+TEST_CASE("resize: images that are one image are not taken for rows that repeat") {
+  const tf::HostTensors feeds =
+      test::random_feeds(tf::ir::Lowering<one_for_all, tf::training>::view, 1, 1);
+  const tf::HostTensor& x = feeds.at("x");
+  tf::HostTensor images = tf::host_tensor(tf::DType::float32, {4, {3, 5, 4, 2}});
+  for (std::int64_t i = 0; i < images.size(); ++i) images[i] = x[i % 40];
+  test::check_values<one_for_all>(feeds,
+                                  {{"rows", resized(images, 10, 4, nearest_one)},
+                                   {"both", resized(images, 10, 8, nearest_one)}},
+                                  1e-6);
 }
 
 TEST_CASE("resize: gradient") {
