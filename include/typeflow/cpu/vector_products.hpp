@@ -344,9 +344,9 @@ class VectorProduct {
   const std::int64_t count;  ///< of the result's elements
   const std::int64_t depth;
   const std::int64_t pitch;  ///< of the matrix
-  const bool dots;
-  const bool along_depth;  ///< whether the matrix's elements lie side by side along the depth
-  const bool by_rows;      ///< whether whole rows of the matrix are read
+  const bool dots;           ///< see has_dots
+  const bool along_depth;    ///< whether the matrix's elements lie side by side along the depth
+  const bool by_rows;        ///< whether whole rows of the matrix are read
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

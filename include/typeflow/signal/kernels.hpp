@@ -11,6 +11,7 @@
 
 #include "typeflow/cpu/custom.hpp"
 #include "typeflow/cpu/transpose_blocks.hpp"
+#include "typeflow/cpu/visit.hpp"
 #include "typeflow/signal/fft.hpp"
 #include "typeflow/signal/transform.hpp"
 
@@ -202,9 +203,9 @@ struct kernel_of<ops::Fft> {
     }
     /// Transposes a matrix of pairs of floats.
     static void turn(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
-      using Bits = std::int64_t;
-      TransposeBlocks<Bits>::run({reinterpret_cast<const Bits*>(from), columns}, rows, columns,
-                                 {reinterpret_cast<Bits*>(to), rows}, rows * columns, false);
+      using Two = Bytes<8>;
+      TransposeBlocks<Two>::run({reinterpret_cast<const Two*>(from), columns}, rows, columns,
+                                {reinterpret_cast<Two*>(to), rows}, rows * columns, false);
     }
 
     const signal::Plan<T>& plan_;

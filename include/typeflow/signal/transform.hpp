@@ -214,9 +214,9 @@ template <class T, class A>
   }
 }
 
-/// Of lines of 2 n real numbers, whose pairs have the transform y of complex numbers, the first
-/// n + 1 elements of the transform. Even and odd numbers' transforms are the parts of y that are
-/// symmetric and not.
+/// Computes the first n + 1 elements of the transforms of lines of 2 n real numbers. y is the
+/// transform of their pairs, taken for complex numbers: its symmetric part is the transform of the
+/// numbers at even places, the rest that of the others.
 template <class T, class A>
 [[gnu::flatten]] void unfold_reals(const Plan<T>& plan, const Lines<T>& y, std::int64_t lines,
                                    const Lines<T>& to) {

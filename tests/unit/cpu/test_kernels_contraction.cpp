@@ -124,6 +124,7 @@ constexpr void columns(tf::Graph& g) {
   greater(matmul(x, w) + rest, 0).named("mask");
   tf::concat<1>(relu(matmul(x, w) + bias), x).named("part");
   ((matmul(stack, each) + lines) * front - all).named("stack");
+  dropout(matmul(x, w) + rest, {.keep = 0.5}).named("dropout");
 }
 
 /// More matrices than are copied at once.

@@ -3,9 +3,9 @@
 
 // The incomplete gamma and beta functions of doubles, with their derivatives.
 //
-// Of a function and its complement one is computed: a front factor, which may underflow, times a
-// series or continued fraction. Derivatives for the parameters are those of the series and
-// fractions, term by term.
+// A function is computed, or its complement, whichever converges: a front factor, which may
+// underflow, times a series or continued fraction. Derivatives for the parameters are those of the
+// series and fractions, term by term.
 
 #include <cmath>
 #include <concepts>
@@ -202,7 +202,7 @@ constexpr T gamma_slope_factor(T a, T x) {
     }
     return sum;
   }
-  // Of Q = front a h(a, x); g is the derivative of log h.
+  // 1 - P is front a h(a, x); g is the derivative of log h.
   const double tiny = 1e-300;
   double b = x + 1 - a;
   double c = 1 / tiny;
