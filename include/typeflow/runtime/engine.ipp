@@ -383,7 +383,9 @@ class Engine::Parts {
     if (plan.streams.empty()) {
       run_straight(arena, binding, draw);
     } else {
-      target_.general->run(execution_, arena, binding, draw, workers_);
+      // Another thread may start workers meanwhile, for another plan.
+      exec::Workers* const workers = plan.used_devices > 1 ? workers_ : nullptr;
+      target_.general->run(execution_, arena, binding, draw, workers);
     }
     bool has_copied = false;
     for (const FetchBuffer& f : fetches) {  // on other devices, or fetched again
