@@ -37,7 +37,8 @@ tf::exec::Layout layout_of(const std::vector<Tensor>& tensors) {
     const tf::Id slot = program.slots.push(
         {tf::ir::SlotKind::temporary, tf::cpu(0), type, tf::none, tf::none, tf::none});
     plan.places.push({tf::exec::PlaceKind::temporary, slot, 0, 0, 0, t.first, t.last, false, true});
-    if (t.last < std::numeric_limits<int>::max()) plan.duration = std::max(plan.duration, t.last);
+    const bool ends = t.last < std::numeric_limits<int>::max();
+    plan.duration = std::max(plan.duration, ends ? t.last : t.first);
   }
   return tf::exec::LayoutPlanner(view_of(program), plan, {}, false).run();
 }

@@ -129,7 +129,7 @@ TEST_CASE("sessions of several threads share a queue, and no element is lost or 
   {
     std::vector<std::jthread> consumers;
     for (int c = 0; c < 3; ++c) {
-      consumers.emplace_back([&] {
+      consumers.emplace_back([&, c] {
         tf::Variables variables;
         tf::Session<model> session(variables);
         auto batches = tf::batches<"x", "words", "lengths">(queue, 1 + c);
