@@ -16,6 +16,10 @@ template class VectorProduct<float, DefaultArch>;
 template class VectorProduct<double, DefaultArch>;
 template class SmallProducts<float, DefaultArch>;
 template class SmallProducts<double, DefaultArch>;
+#ifdef __AVX512F__
+template class PointProducts<float, DefaultArch>;
+template class PointProducts<double, DefaultArch>;
+#endif
 template class ProductLoops<float, DefaultArch>;
 template class ProductLoops<double, DefaultArch>;
 template class WindowProduct<float, DefaultArch, false>;

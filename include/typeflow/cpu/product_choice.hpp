@@ -16,6 +16,7 @@
 
 #ifdef __AVX512F__
 #include "typeflow/cpu/few_columns.hpp"
+#include "typeflow/cpu/point_products.hpp"
 #endif
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -54,11 +55,17 @@ struct ProductChoice {
       if (Deep::fits(kernel, call.extents)) return Deep::run(call, kernel);
     }
     if constexpr (may_be_vector) {
-      if (OfVector::fits(kernel, call.extents)) return OfVector::run(call, kernel);
+      const bool small = Several && Small::fits_vectors(kernel, call.extents);
+      if (!small && OfVector::fits(kernel, call.extents)) return OfVector::run(call, kernel);
     }
 #ifdef __AVX512F__
     if constexpr (Few::possible && std::is_same_v<Kernel, ProductKernel<T>>) {
       if (Few::fits(call.extents)) return Few::run(call, kernel);
+    }
+    if constexpr (PointProducts<T, A>::possible && std::is_same_v<Kernel, ProductKernel<T>>) {
+      if (PointProducts<T, A>::fits(kernel, call.extents)) {
+        return PointProducts<T, A>::run(call, kernel);
+      }
     }
 #endif
     if constexpr (Several) {
@@ -75,6 +82,10 @@ extern template class VectorProduct<float, DefaultArch>;
 extern template class VectorProduct<double, DefaultArch>;
 extern template class SmallProducts<float, DefaultArch>;
 extern template class SmallProducts<double, DefaultArch>;
+#ifdef __AVX512F__
+extern template class PointProducts<float, DefaultArch>;
+extern template class PointProducts<double, DefaultArch>;
+#endif
 #endif
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

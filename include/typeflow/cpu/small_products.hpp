@@ -50,13 +50,19 @@ class SmallProducts {
            rows * depth * S::lanes <= most_work && (!kernel.transposed_b || depth <= most_depth);
   }
 
+  /// Whether these loops compute products with vectors, too.
+  static bool fits_vectors(const Kernel& kernel, const std::int64_t* extents) {
+    return has_fours && fma_rounds_once<A> && fits(kernel, extents) &&
+           (are_squares(kernel, extents, 3) || are_squares(kernel, extents, 4));
+  }
+
   static void run(const KernelCall& call, const Kernel& kernel) {
     const SmallProducts products(call, kernel);
     const std::int64_t work = 2 * products.rows * S::lanes * (products.depth + 1);
     parallel(call, kernel.count, grain_of_cost(work), [&](std::int64_t begin, std::int64_t end) {
       if constexpr (has_fours && fma_rounds_once<A>) {
-        if (products.are_squares(3)) return products.template squares<3>(begin, end);
-        if (products.are_squares(4)) return products.template squares<4>(begin, end);
+        if (are_squares(kernel, call.extents, 3)) return products.template squares<3>(begin, end);
+        if (are_squares(kernel, call.extents, 4)) return products.template squares<4>(begin, end);
       }
       products.multiply(begin, end);
     });
@@ -72,10 +78,11 @@ class SmallProducts {
 
   /// Whether a's matrices are squares of this size, and those of b and the result lie one row after
   /// the other, of at most four columns.
-  bool are_squares(std::int64_t size) const {
-    return rows == size && depth == size && columns > 0 && columns <= 4 && kernel.is_result &&
-           !kernel.transposed_a && kernel.pitch_a == size && !kernel.transposed_b &&
-           kernel.pitch_b == columns;
+  static bool are_squares(const Kernel& kernel, const std::int64_t* extents, std::int64_t size) {
+    const std::int64_t columns = extents[Extents::columns];
+    return extents[Extents::rows] == size && extents[Extents::depth] == size && columns > 0 &&
+           columns <= 4 && kernel.is_result && !kernel.transposed_a && kernel.pitch_a == size &&
+           !kernel.transposed_b && kernel.pitch_b == columns;
   }
   /// Reads and writes rows of four elements. Those behind a row are of the next one, or of the next
   /// matrix, which is written later. Matrices that have none behind them are copied.

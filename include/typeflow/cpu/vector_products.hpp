@@ -248,12 +248,13 @@ class VectorProduct {
 
   /// The sums of rows [first, last) of a matrix whose rows are `depth` elements.
   void sum_transposed(const T* x, const T* m, std::int64_t first, std::int64_t last, T* out) const {
-    if (depth <= short_depth) {
+    constexpr bool of_lines = TransposedRowSums<T, A>::possible;
+    if (depth <= short_depth && !(of_lines && last - first <= S::lanes)) {
       const std::int64_t readable = (count - first - 1) * pitch + depth;
       sum_short(x, m + first * pitch, pitch, readable, last - first, out);
       return;
     }
-    if constexpr (TransposedRowSums<T, A>::possible) {
+    if constexpr (of_lines) {
       TransposedRowSums<T, A>::run(x, m + first * pitch, pitch, depth, last - first, out, false);
     } else {
       if constexpr (in_registers) {

@@ -102,6 +102,7 @@ TEST_CASE("small products of float are chains of multiplications and additions")
   check<float, 301, 3, 2, 3>();
   check<float, 777, 4, 4, 4>();
   check<float, 300, 4, 1, 4>();
+  check<float, 301, 3, 1, 3>();
   check<float, 7, 13, 16, 9>();
   check<float, 5, 4, 5, 70>();  // too deep for a transposed b
 }
@@ -111,6 +112,7 @@ TEST_CASE("small products of double are chains of multiplications and additions"
   check<double, 9, 17, 3, 5>();
   check<double, 500, 3, 3, 3>();
   check<double, 2, 4, 3, 4>();
+  check<double, 77, 4, 1, 4>();
 }
 
 // (B,2,3)^T x (2,5), where all matrices have the same b

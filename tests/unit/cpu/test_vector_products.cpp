@@ -168,6 +168,10 @@ const std::vector<Size> thin = {{4, 5, 9},    {12, 20, 4},   {8, 49, 3},  {9, 47
                                 {100, 20, 4}, {6, 48, 33},   {3, 17, 40}, {2, 31, 100},
                                 {13, 33, 65}, {7, 2, 1},     {70, 50, 1}, {130, 10, 17},
                                 {5, 16, 16},  {16, 16, 4099}};
+// Many short rows: groups, vectors and tasks that are whole, or not.
+const std::vector<Size> points = {{64, 2, 2},  {65, 3, 3},   {2051, 4, 4}, {71, 2, 4},
+                                  {130, 4, 2}, {1024, 4, 3}, {1031, 3, 4}, {100, 8, 4},
+                                  {99, 5, 3},  {67, 7, 2},   {63, 3, 3},   {90, 9, 4}};
 const std::vector<Size> deep = {{1, 1, 4096},  {1, 1, 8192},  {1, 1, 8193}, {3, 3, 20001},
                                 {16, 8, 4097}, {2, 16, 4100}, {5, 1, 9000}, {1, 6, 8191},
                                 {4, 3, 40000}, {13, 9, 4111}, {0, 4, 5000}};
@@ -183,6 +187,10 @@ TEST_CASE("products of a large matrix and a vector are chains of multiplications
 TEST_CASE("products with few rows or columns are chains of multiplications and additions") {
   check<float>(thin);
   check<double>(thin);
+}
+TEST_CASE("products of many short rows are chains of multiplications and additions") {
+  check<float>(points);
+  check<double>(points);
 }
 TEST_CASE("products of few long rows and columns have equal bits for any number of threads") {
   check<float>(deep);
