@@ -244,11 +244,14 @@ TEST_CASE("a stream that waits for another device is woken") {
   tf::Variables variables;
   tf::Session<steps<3>> session(variables, {.devices = tf::DeviceList::of(3)});
   std::stop_source source;
+  std::atomic<bool> waits{false};
   // Step 1 ends only when the run has been cancelled; meanwhile /cpu:0 and /cpu:2 wait.
   actions[1] = [&] {
+    waits = true;
     while (!source.stop_requested()) std::this_thread::yield();
   };
   const Background canceller([&] {
+    while (!waits) std::this_thread::yield();
     std::this_thread::sleep_for(5ms);
     source.request_stop();
   });
