@@ -234,14 +234,29 @@ class ClusterBuilder {
     if (a.closed || b.closed || a.consumed || from < out_.first_late || into < out_.first_late ||
         a.kind != ClusterKind::loop || a.needed_by != b.needed_by || a.space != b.space ||
         !(a.device == b.device) || a.region != b.region || (a.width | b.width) == 3u ||
-        a.members + b.members > limits_.members || a.inputs + b.inputs > limits_.inputs ||
-        a.tensors + b.tensors > limits_.tensors || (a.depth > b.depth && b.consumed)) {
+        a.members + b.members > limits_.members || !can_take_inputs(a, b) ||
+        (a.depth > b.depth && b.consumed)) {
       return false;
     }
     if (a.reduced != 0 && b.reduced != 0) return a.reduced == b.reduced && a.rows == b.rows;
     if (b.kind == ClusterKind::contraction) return a.reduced == 0 && inputs_fit(from, b);
     return (a.reduced == 0 || inputs_fit(into, a.reduced)) &&
            (b.reduced == 0 || inputs_fit(from, b.reduced));
+  }
+
+  /// Whether the limits allow the inputs of both; those that they share count once.
+  constexpr bool can_take_inputs(const Cluster& a, const Cluster& b) const {
+    int inputs = a.inputs + b.inputs;
+    int tensors = a.tensors + b.tensors;
+    if (inputs <= limits_.inputs && tensors <= limits_.tensors) return true;
+    for (int i = 0; i < a.inputs; ++i) {
+      for (int k = 0; k < b.inputs; ++k) {
+        if (a.input[i] != b.input[k]) continue;
+        --inputs;
+        if (types_[values_[a.input[i]].type].rank > 0) --tensors;
+      }
+    }
+    return inputs <= limits_.inputs && tensors <= limits_.tensors;
   }
 
   /// Whether all operands of a cluster fit another.
