@@ -61,6 +61,8 @@ class Checker {
     tf::ir::FusionLimits limits;
     limits.run = 1;
     limits.row = 1;
+    limits.part = 1;
+    limits.joined = 1;
     return limits;
   }
 

@@ -1005,6 +1005,8 @@ std::string check_control_flow(std::uint64_t seed, ControlSize size) {
     limits.tensors = 3;
     limits.run = 1;
     limits.row = 1;
+    limits.part = 1;
+    limits.joined = 1;
     tf::ir::ProgramInterpreter narrow(model.graph, 1, limits);
     wrong = check_kind("program of small kernels", narrow, model, seed);
     if (!wrong.empty()) return wrong;
@@ -1111,6 +1113,8 @@ std::string check_devices(std::uint64_t seed, ControlSize size, DeviceKind kind,
     tf::ir::FusionLimits limits;
     limits.run = 1;
     limits.row = 1;
+    limits.part = 1;
+    limits.joined = 1;
     if (seed % 3 == 0) limits.members = 3;
     tf::ir::ProgramInterpreter program(graph, 1, limits,
                                        waits ? machine.waiting() : machine.interpreted());
@@ -1262,6 +1266,8 @@ std::string check_failures(std::uint64_t seed, int runs, int& checked, ControlSi
     tf::ir::FusionLimits limits;
     limits.run = 1;
     limits.row = 1;
+    limits.part = 1;
+    limits.joined = 1;
     Random random(seed + 55);
     std::vector<std::string> all = model.tensors;
     all.insert(all.end(), model.effects.begin(), model.effects.end());

@@ -919,6 +919,8 @@ class Checked {
     tf::ir::FusionLimits limits;
     limits.run = 1;
     limits.row = 1;
+    limits.part = 1;
+    limits.joined = 1;
     if (seed % 3 == 0) limits.members = 3;
     program_ = std::make_unique<tf::ir::ProgramInterpreter>(
         *graph_, 1, limits, machine_->interpreted(&run_queue_kernel));

@@ -22,21 +22,20 @@ enum class Pass : std::uint8_t {
   transpose_outside,  ///< loop-invariant matrices are transposed in front of their loop
   place,              ///< devices
   simplify,
-  find_multiply_adds,  ///< a * b + c becomes one operation; the last part of simplify, not seen by
-                       ///< itself
+  find_multiply_adds,  ///< a * b + c becomes one operation; a part of simplify, not seen by itself
+  distribute,          ///< operations on concatenations are done to their parts; its last part
   fuse,
   recompute,
   find_strided_views,
   find_parts,
 };
-inline constexpr int pass_count = 11;
+inline constexpr int pass_count = 12;
 
 constexpr std::string_view name_of(Pass pass) {
   constexpr std::string_view names[pass_count] = {
-      "recognize",          "hoist",     "multiply_outside",
-      "transpose_outside",  "place",     "simplify",
-      "find_multiply_adds", "fuse",      "recompute",
-      "find_strided_views", "find_parts"};
+      "recognize", "hoist",     "multiply_outside",   "transpose_outside",
+      "place",     "simplify",  "find_multiply_adds", "distribute",
+      "fuse",      "recompute", "find_strided_views", "find_parts"};
   return names[static_cast<int>(pass)];
 }
 
@@ -54,6 +53,7 @@ inline constexpr PassSet optional_passes = PassSet{}
                                                .with(Pass::multiply_outside)
                                                .with(Pass::transpose_outside)
                                                .with(Pass::find_multiply_adds)
+                                               .with(Pass::distribute)
                                                .with(Pass::fuse)
                                                .with(Pass::recompute)
                                                .with(Pass::find_strided_views)

@@ -180,7 +180,7 @@ constexpr ProgramPools compile_region(const Graph& graph, Id region, const Pool<
     if (result != none) roots.values.push(result);
   }
   for (const Id effect : body.effects) roots.values.push(effect);
-  Simplified simplified = simplify(std::move(body.graph), roots.values);
+  Simplified simplified = simplify(std::move(body.graph), roots.values, {}, limits);
   simplified.graph.observe(Pass::simplify, &simplified.order);
   if (!simplified.graph.error.empty()) return failed(simplified.graph.error);
   const Device device = graph.nodes.items[graph.regions.items[region].owner].device;
@@ -235,7 +235,7 @@ constexpr ProgramPools compile(Graph&& graph, const Request& request = {},
 
   place(graph);
   graph.observe(Pass::place);
-  Simplified simplified = simplify(std::move(graph), named.roots.values, cuts);
+  Simplified simplified = simplify(std::move(graph), named.roots.values, cuts, limits);
   simplified.graph.observe(Pass::simplify, &simplified.order);
   if (!simplified.graph.error.empty()) return failed(simplified.graph.error);
   if (!std::is_constant_evaluated()) {  // in tests only, to save the compiler's time

@@ -6,7 +6,8 @@
 // It drops dead code, folds constants, asks each operation which tensor its result equals (the rule
 // `simplify`), expands composite operations and merges equal nodes. The operations' identities are
 // in their rules, not here. They keep every bit but the sign of a zero, and reassociate nothing. At
-// the end it joins products and sums (multiply_adds.hpp).
+// the end it joins products and sums (multiply_adds.hpp), and takes operations on concatenations
+// apart (distribute.hpp).
 //
 // New nodes go to the end of the graph's arrays. So afterwards values stand before their uses in
 // `order`, not by the nodes' numbers.
@@ -16,6 +17,7 @@
 #include "typeflow/front/sources.hpp"
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/shape/concat.hpp"
+#include "typeflow/passes/distribute.hpp"
 #include "typeflow/passes/effects.hpp"
 #include "typeflow/passes/multiply_adds.hpp"
 
@@ -30,9 +32,11 @@ struct Simplified {
 
 class Simplifier {
  public:
-  constexpr Simplifier(Graph&& graph, const Pool<Id>& roots, const Pool<Id>& cuts)
+  constexpr Simplifier(Graph&& graph, const Pool<Id>& roots, const Pool<Id>& cuts,
+                       const FusionLimits& limits)
       : graph_(std::move(graph)),
         roots_(roots),
+        limits_(limits),
         map_(Pool<Id>::uninitialized(graph_.values.size())) {
     graph_.share_values();
     graph_.constants.clear();  // later ones in the order can't be used by earlier nodes
@@ -88,6 +92,10 @@ class Simplifier {
     }
     drop_dead();
     if (!graph_.skipped.has(Pass::find_multiply_adds)) find_multiply_adds(graph_, order_, uses_);
+    if (has_parts_ && !graph_.skipped.has(Pass::distribute) && !has(graph_.mode(), Mode::debug)) {
+      Distributor distributor(graph_, order_, uses_, written_, limits_);
+      if (distributor.run(map_)) drop_dead();
+    }
     compute_positions();
     return {std::move(graph_), std::move(order_), std::move(map_)};
   }
@@ -142,6 +150,7 @@ class Simplifier {
       const Id last_control = node->controls.first + node->controls.count;
       for (Id k = node->controls.first; k < last_control; ++k) ++uses[operands[k]];
       if (node->op->builtin == Builtin::index_along) has_positions_ = true;
+      if (Distributor::has_parts(*node)) has_parts_ = true;
     }
     for (int i = first; i < count; ++i) order_.items[i - first] = kept.items[i];
     order_.shrink(count - first);
@@ -397,12 +406,14 @@ class Simplifier {
 
   Graph graph_;
   const Pool<Id>& roots_;
+  const FusionLimits& limits_;
   Pool<Id> map_;
   Pool<Id> order_;
   Pool<Id> replacements_;  // of values that were added, by number from traced_values_ on
   Pool<char> cut_;         // by value: fed, what it was computed from is not needed for it
   Pool<Id> uses_;          // by value, once dead nodes are gone
   bool has_positions_ = false;
+  bool has_parts_ = false;
   Pool<char> written_;  // by variable: a statement so far changes it; empty before the first
   int traced_ = 0;      // nodes of the model
   int traced_values_ = 0;
@@ -410,9 +421,10 @@ class Simplifier {
 
 /// The part of the graph that the roots (values and tokens) need, simplified. `cuts` are values
 /// that will be fed: placeholders take their places.
-constexpr Simplified simplify(Graph&& graph, const Pool<Id>& roots, const Pool<Id>& cuts = {}) {
+constexpr Simplified simplify(Graph&& graph, const Pool<Id>& roots, const Pool<Id>& cuts = {},
+                              const FusionLimits& limits = {}) {
   // A variable, since nvcc 13 does not destroy all of a temporary's members in constants.
-  Simplifier simplifier(std::move(graph), roots, cuts);
+  Simplifier simplifier(std::move(graph), roots, cuts, limits);
   return simplifier.run();
 }
 

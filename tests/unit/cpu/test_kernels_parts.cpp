@@ -36,6 +36,32 @@ constexpr void folds(tf::Graph& g) {
   pad<0, 0, 0, 0, 1, 6>(x - mean<2>(x, tf::keep_dims)).named("centred");
 }
 
+/// Operations that are done to the parts of concatenations, and to slices.
+constexpr void joined(tf::Graph& g) {
+  auto x = tf::placeholder<float, tf::batch, 3, 77>(g, "x");
+  auto z = tf::placeholder<float, tf::batch, 3, 33>(g, "z");
+  auto s = tf::placeholder<float, tf::batch, 1, 110>(g, "s");
+  auto u = tf::placeholder<float, 110>(g, "u");
+  auto v = tf::placeholder<float, 3, 1>(g, "v");
+  auto w = tf::placeholder<float, tf::batch, 3, 110>(g, "w");
+  const auto turned = concat<2>(-slice<tf::whole, tf::whole, tf::range(77, 110)>(w),
+                                slice<tf::whole, tf::whole, tf::range(0, 77)>(w));
+  const auto y = w * u + turned * s;
+  y.named("turned");
+  gradients(sum(y * y), w).named("dw");
+  (exp(concat<2>(x, z) * v) - u).named("of the last");
+  concat<1>(x, x, x).named("thrice");
+  where(greater(concat<1>(x, x + 1.0f), 0.5f), tf::placeholder<float, tf::batch, 6, 77>(g, "c"),
+        0.25f)
+      .named("chosen");
+  auto i = tf::placeholder<std::int32_t, tf::batch, 3, 77>(g, "i");
+  (tf::cast<float>(concat<2>(i, i)) / 3.0f).named("converted");
+  const auto whole = w * tf::placeholder<float, tf::batch, 3, 110>(g, "t") + u;
+  tanh(slice<tf::whole, tf::whole, tf::range(0, 40)>(whole)).named("low");
+  (slice<tf::whole, tf::range(0, 3, 2), tf::range(40, 110, 2)>(whole) * 2.0f).named("high");
+  sum<1>(slice<tf::whole, 1, tf::range(40, 110)>(whole)).named("middle");
+}
+
 constexpr void sliced(tf::Graph& g) {
   auto x = tf::placeholder<float, tf::batch, 9, 40>(g, "x");
   auto y = exp(slice<tf::whole, tf::range(1, 8, 2), tf::range(3, 30)>(x));
@@ -50,6 +76,7 @@ TEST_CASE("kernels that write parts agree with the interpreter") {
     test::check_against_interpreter<elements>(batch, 1e-5);
     if (batch > 0) test::check_against_interpreter<folds>(batch, 1e-5);
     if (batch > 0) test::check_against_interpreter<sliced>(batch, 1e-5);
+    test::check_against_interpreter<joined>(batch, 1e-5);
   }
 }
 

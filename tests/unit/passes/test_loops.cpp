@@ -107,9 +107,15 @@ std::vector<double> results(const tf::ir::Graph& graph, const std::vector<std::s
   return out;
 }
 
-const std::vector<Pass> all_optional = {
-    Pass::hoist, Pass::multiply_outside, Pass::transpose_outside,  Pass::find_multiply_adds,
-    Pass::fuse,  Pass::recompute,        Pass::find_strided_views, Pass::find_parts};
+const std::vector<Pass> all_optional = {Pass::hoist,
+                                        Pass::multiply_outside,
+                                        Pass::transpose_outside,
+                                        Pass::find_multiply_adds,
+                                        Pass::distribute,
+                                        Pass::fuse,
+                                        Pass::recompute,
+                                        Pass::find_strided_views,
+                                        Pass::find_parts};
 
 TEST_CASE("the traced graph has its loops as written; passes move loop-invariant work out") {
   tf::ir::Graph graph = traced(recurrent);
