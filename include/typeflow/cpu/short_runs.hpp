@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "typeflow/core/config.hpp"
 #include "typeflow/cpu/stream.hpp"
@@ -24,8 +25,12 @@ struct ShortRuns {
   std::int64_t pitch;
 };
 
-/// Runs of at most so many bytes are short.
-inline constexpr std::int64_t short_run = 512;
+/// Runs of at most so many bytes are short: memcpy takes up to twice as long for many of them. (It
+/// may begin with their ends, which no processor expects, or use an instruction that is made for
+/// more.)
+inline constexpr std::int64_t short_run = 8192;
+/// Up to so many bytes, memcpy is as quick, and it does not pay to align what is written.
+inline constexpr std::int64_t few_lines = 512;
 
 /// Copies `count` runs of `Size` to 2 * `Size` bytes.
 template <std::size_t Size>
@@ -75,18 +80,33 @@ inline void copy_lines(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
   struct Line {
     std::byte byte[line];
   };
-  const auto copy = [](const std::byte* in, std::byte* out) {
-    Line x;
-    std::memcpy(&x, in, line);
-    std::memcpy(out, &x, line);
+  const auto copy = [&](auto lines, std::int64_t k) {
+    Line x[lines()];
+    for (int i = 0; i < lines(); ++i) std::memcpy(&x[i], from.first + k + i * line, line);
+    for (int i = 0; i < lines(); ++i) std::memcpy(to.first + k + i * line, &x[i], line);
   };
+  constexpr std::integral_constant<int, 1> one;
+  constexpr std::integral_constant<int, 4> four;
   const std::int64_t ahead = fetched_ahead(from, bytes);
   for (std::int64_t i = 0; i < count; ++i) {
-    for (std::int64_t k = 0; k + line < bytes; k += line) {
-      if (ahead != 0) __builtin_prefetch(from.first + k + ahead);
-      copy(from.first + k, to.first + k);
+    std::int64_t k = 0;
+    if (bytes > few_lines) {
+      // Whole lines are written, but for the ends. Lines are read before others are written that
+      // may have the same address in a page: a read would wait for the write.
+      copy(one, 0);
+      k = line - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to.first) % line);
+      for (; k + 4 * line < bytes; k += 4 * line) {
+        for (int l = 0; l < 4 && ahead != 0; ++l) {
+          __builtin_prefetch(from.first + k + ahead + l * line);
+        }
+        copy(four, k);
+      }
     }
-    copy(from.first + bytes - line, to.first + bytes - line);
+    for (; k + line < bytes; k += line) {
+      if (ahead != 0) __builtin_prefetch(from.first + k + ahead);
+      copy(one, k);
+    }
+    copy(one, bytes - line);
     from.first += from.pitch;
     to.first += to.pitch;
   }
@@ -117,6 +137,13 @@ inline bool are_lines(ShortRuns<std::byte> to, std::int64_t bytes) {
 inline void copy_short_runs(ShortRuns<const std::byte> from, ShortRuns<std::byte> to,
                             std::int64_t count, std::int64_t bytes, bool streams = false) {
   if (streams && are_lines(to, bytes)) return stream_lines(from, to, count, bytes);
+  if (streams && bytes > few_lines) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      stream_copy(to.first + i * to.pitch, from.first + i * from.pitch,
+                  static_cast<std::size_t>(bytes));
+    }
+    return;
+  }
   if (to.pitch == bytes && from.pitch >= bytes && bytes > 2 && bytes <= 64) {
     std::int64_t done = 0;
     if (bytes > 32) {

@@ -196,7 +196,14 @@ TEST_CASE("axes are reversed") {
       }
     }
   }
+  for (const tf::DType type : {tf::DType::uint8, tf::DType::int16, tf::DType::float32}) {
+    for (const std::int64_t n :
+         {129, 255, 257, 511, 513, 577, 641, 1023, 1025, 2047, 2049, 4099, 8191, 8193}) {
+      check_reverse({5, n}, 1, type);  // runs of some lines
+    }
+  }
   check_reverse({4200000}, 1, tf::DType::float32);  // streamed
+  check_reverse({16001, 1021}, 1, tf::DType::uint8);
   check_reverse({4100, 513}, 2, tf::DType::float64);
   check_reverse({1023, 4100}, 2, tf::DType::float32);
   check_reverse({4096, 4111}, 3, tf::DType::uint8);

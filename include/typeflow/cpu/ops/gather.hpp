@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "typeflow/cpu/rows.hpp"
+#include "typeflow/cpu/short_runs.hpp"
 #include "typeflow/cpu/visit.hpp"
 #include "typeflow/ops/index/gather_nd.hpp"
 
@@ -157,6 +158,9 @@ struct kernel_of<ops::Gather> {
       __builtin_prefetch(from + i);
     }
   }
+  [[gnu::noinline]] static void copy_long(const std::byte* from, std::int64_t size, std::byte* to) {
+    copy_lines({from, 0}, {to, 0}, 1, size);
+  }
   template <class Size>
   static void copy_slice(const std::byte* from, Size size, std::byte* to) {
     constexpr std::int64_t lane = 16;
@@ -166,6 +170,7 @@ struct kernel_of<ops::Gather> {
         std::memcpy(to + size - lane, from + size - lane, lane);
         return;
       }
+      if (size > few_lines && size <= short_run) return copy_long(from, size, to);
     }
     std::memcpy(to, from, static_cast<std::size_t>(size));
   }
