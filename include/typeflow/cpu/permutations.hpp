@@ -23,9 +23,18 @@ class Filling {
   }
   /// Writes whole numbers.
   void fill(std::byte* to, std::int64_t bytes) const {
+    if (bytes < width) {
+      std::memcpy(to, byte_, static_cast<std::size_t>(bytes));
+      return;
+    }
     const Filling all = *this;  // which `to` is no part of
-    for (; bytes >= width; bytes -= width, to += width) std::memcpy(to, all.byte_, width);
-    std::memcpy(to, all.byte_, static_cast<std::size_t>(bytes));
+    for (std::int64_t i = 0; i + width < bytes; i += width) std::memcpy(to + i, all.byte_, width);
+    std::memcpy(to + bytes - width, all.byte_, width);
+  }
+  template <class T>
+  void fill(T* first, T* last) const {
+    fill(reinterpret_cast<std::byte*>(first),
+         (last - first) * static_cast<std::int64_t>(sizeof(T)));
   }
   std::byte byte(std::int64_t i) const { return byte_[i % width]; }
 

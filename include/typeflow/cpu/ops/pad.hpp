@@ -99,6 +99,7 @@ struct kernel_of<ops::Pad> {
     const Axis& inner = rows.axis[rows.rank - 1];
     const bool is_there = in == out;
     const bool streams = is_streamed_copy(is_there ? 0 : window * bytes, size * bytes);
+    const Filling filling(&value, bytes);
     const std::int64_t grain = grain_of_moves<T>(inner.extent, inner.step == 1);
     parallel(call, size, grain, [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {
@@ -107,10 +108,10 @@ struct kernel_of<ops::Pad> {
         T* const row = out + (begin - first);
         const std::int64_t source = row_of_window(rows, begin / inner.extent);
         if (source < 0) {
-          std::fill(row + first, row + last, value);
+          filling.fill(row + first, row + last);
         } else {
-          fill_row<A>(inner, is_there ? nullptr : in + source * inner.window, value, row, first,
-                      last, streams);
+          fill_row<A>(inner, is_there ? nullptr : in + source * inner.window, filling, value, row,
+                      first, last, streams);
         }
         begin += last - first;
       }
@@ -135,14 +136,14 @@ struct kernel_of<ops::Pad> {
   /// Writes elements first .. last - 1 of a row. `in` is null if the window's elements are there
   /// already.
   template <class A, class T>
-  static void fill_row(const Axis& axis, const T* in, T value, T* row, std::int64_t first,
-                       std::int64_t last, bool streams) {
+  static void fill_row(const Axis& axis, const T* in, const Filling& filling, T value, T* row,
+                       std::int64_t first, std::int64_t last, bool streams) {
     if (axis.step == 1) {
       const std::int64_t from = std::clamp(axis.begin, first, last);
       const std::int64_t to = std::clamp(axis.begin + axis.window, from, last);
-      std::fill(row + first, row + from, value);
+      filling.fill(row + first, row + from);
       if (in != nullptr) copy_run(in + (from - axis.begin), to - from, row + from, streams);
-      std::fill(row + to, row + last, value);
+      filling.fill(row + to, row + last);
       return;
     }
     if (in == nullptr) {
@@ -156,14 +157,14 @@ struct kernel_of<ops::Pad> {
     const std::int64_t end = (last - axis.begin + axis.step - 1) / axis.step;
     const std::int64_t count = std::min(axis.window, end) - from - 1;  // with gaps behind them
     if (count < 0) {
-      std::fill(row + first, row + last, value);
+      filling.fill(row + first, row + last);
       return;
     }
     T* const to = row + axis.begin + from * axis.step;
-    std::fill(row + first, to, value);
+    filling.fill(row + first, to);
     spread(axis.step, in + from, count, value, to);
     to[count * axis.step] = in[from + count];
-    std::fill(to + count * axis.step + 1, row + last, value);
+    filling.fill(to + count * axis.step + 1, row + last);
   }
   template <class T>
   static void spread(std::int64_t step, const T* in, std::int64_t count, T value, T* to) {
