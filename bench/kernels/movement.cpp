@@ -93,6 +93,16 @@ int main(int argc, char** argv) {
   },
           Normal<float, 16, 128, 8, 64>, Normal<float, 128, 1, 32>, Normal<float, 128, 1, 32>>(
       "rotary");
+  c.both<[](auto x, auto cosines, auto sines) {
+    const auto [a, b] = tf::split<2, 2>(x);
+    return x * cosines + tf::concat<2>(-b, a) * sines;
+  },
+         Normal<float, 16, 256, 512>, Normal<float, 256, 512>, Normal<float, 256, 512>>(
+      "rotary_halves");
+  c.value<[](auto x) { return tf::slice<tf::whole, tf::range(8, 264)>(x); },
+          Normal<float, 8192, 400>>("slice_256");
+  c.gradient<[](auto x) { return 2.0f * tf::slice<tf::whole, tf::range(10, 500)>(x); }, Matrix>(
+      "slice_490");
   c.value<[](auto a, auto x) { return tf::searchsorted(sort(a), x); }, Normal<float, 1000>,
           Normal<float, 1 << 18>>("searchsorted");
 }

@@ -28,6 +28,14 @@ void folds(Cases& c) {
 template <class T, int Width>
 using FewVectors = Normal<T, (1 << 22) / Width, Width>;
 
+/// Products of quaternions, the real parts first.
+constexpr auto quaternions(auto p, auto q) {
+  const auto [a, b, c, d] = tf::unstack<1>(p);
+  const auto [e, f, g, h] = tf::unstack<1>(q);
+  return tf::stack<1>(a * e - b * f - c * g - d * h, a * f + b * e + c * h - d * g,
+                      a * g - b * h + c * e + d * f, a * h + b * g - c * f + d * e);
+}
+
 void few_vectors(Cases& c) {
   c.value<[](auto x) { return tf::sum<1>(x); }, FewVectors<float, 33>>("sum_33");
   c.value<[](auto x) { return tf::sum<1>(x); }, FewVectors<float, 100>>("sum_100");
@@ -81,6 +89,14 @@ int main(int argc, char** argv) {
           Normal<float, 512, 8>>("distances_8");
   c.value<[](auto a, auto b) { return distances(a, b); }, Normal<float, 512, 32>,
           Normal<float, 512, 32>>("distances_32");
+  c.value<[](auto p, auto q) { return quaternions(p, q); }, Normal<float, 100'000, 4>,
+          Normal<float, 100'000, 4>>("quaternions");
+  c.value<[](auto x, auto w, auto b) { return matmul(x, w) + b; }, Normal<float, 100'000, 3>,
+          Normal<float, 3, 3>, Normal<float, 3>>("points_3");
+  c.value<[](auto x, auto w, auto b) { return relu(matmul(x, w) + b); }, Normal<float, 100'000, 8>,
+          Normal<float, 8, 8>, Normal<float, 8>>("layer_8");
+  c.value<[](auto a, auto b) { return matmul(a, b); }, Normal<float, 20'000, 4, 4>,
+          Normal<float, 20'000, 4, 1>>("squares_4_vectors");
   few_vectors(c);
   c.value<[](auto i) { return tf::one_hot<10>(i); }, Between<std::int32_t, 0, 10, height<10>>>(
       "one_hot_10");

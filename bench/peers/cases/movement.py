@@ -37,6 +37,10 @@ def rotary(concatenate, x, cosines, sines):
     return concatenate((a * cosines - b * sines, a * sines + b * cosines), 3)
 
 
+def rotary_halves(concatenate, x, cosines, sines):
+    return x * cosines + concatenate((-x[..., 256:], x[..., :256]), 2) * sines
+
+
 CASES = [
     transpose("transpose", MATRIX, 1, 0),
     transpose("transpose_4096", normal(4096, 4096), 1, 0),
@@ -107,6 +111,13 @@ CASES = [
          lambda x: jnp.cumsum(x, 0), tolerance=1e-4),
     Case("rotary", [normal(16, 128, 8, 64), normal(128, 1, 32), normal(128, 1, 32)],
          lambda *x: rotary(torch.cat, *x), lambda *x: rotary(jnp.concatenate, *x)),
+    Case("rotary_halves", [normal(16, 256, 512), normal(256, 512), normal(256, 512)],
+         lambda *x: rotary_halves(torch.cat, *x), lambda *x: rotary_halves(jnp.concatenate, *x),
+         gradient=True),
+    Case("slice_256", [normal(8192, 400)], lambda x, **o: copied(x[:, 8:264], **o),
+         lambda x: x[:, 8:264]),
+    Case("slice_490", [MATRIX], lambda x: 2 * x[:, 10:500], lambda x: 2 * x[:, 10:500],
+         value=False, gradient=True),
     Case("searchsorted", [normal(1000), normal(1 << 18)],
          lambda a, x: torch.searchsorted(torch.sort(a).values, x),
          lambda a, x: jnp.searchsorted(jnp.sort(a), x)),

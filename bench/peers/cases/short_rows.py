@@ -51,6 +51,13 @@ def distances(length):
                 lambda a, b: jnp.square(differences(a, b)).sum(2), tolerance=1e-4)
 
 
+def quaternions(stack, p, q):
+    a, b, c, d = (p[:, i] for i in range(4))
+    e, f, g, h = (q[:, i] for i in range(4))
+    return stack((a * e - b * f - c * g - d * h, a * f + b * e + c * h - d * g,
+                  a * g - b * h + c * e + d * f, a * h + b * g - c * f + d * e), 1)
+
+
 CASES = [
     softmax(10), softmax(8), *folds(3), *folds(8), *folds(10),
     Case("layer_norm_10", [ROWS[10]], lambda x: F.layer_norm(x, (10,)), layer_norm,
@@ -75,6 +82,13 @@ CASES = [
     Case("cumprod_8", [ROWS[8]], lambda x, **o: torch.cumprod(x, 1, **o),
          lambda x: jnp.cumprod(x, 1)),
     distances(8), distances(32),
+    Case("quaternions", [normal(100_000, 4)] * 2, lambda *x: quaternions(torch.stack, *x),
+         lambda *x: quaternions(jnp.stack, *x)),
+    Case("points_3", [normal(100_000, 3), normal(3, 3), normal(3)],
+         lambda x, w, b, **o: torch.addmm(b, x, w, **o), lambda x, w, b: x @ w + b),
+    Case("layer_8", [normal(100_000, 8), normal(8, 8), normal(8)],
+         lambda x, w, b: torch.relu(torch.addmm(b, x, w)), lambda x, w, b: jax.nn.relu(x @ w + b)),
+    Case("squares_4_vectors", [normal(20_000, 4, 4), normal(20_000, 4, 1)], "matmul", "matmul"),
     Case("sum_33", [few_vectors(33)], torch_sum, lambda x: x.sum(1), tolerance=1e-4),
     Case("sum_100", [few_vectors(100)], torch_sum, lambda x: x.sum(1), tolerance=1e-4),
     Case("max_50", [few_vectors(50)], torch_max, lambda x: x.max(1)),

@@ -253,7 +253,35 @@ class Epilogue {
     }
   }
 
-  /// Whether finish_column can be called: the parts of larger tensors have rows that lie apart.
+  /// Runs the epilogue on rows [first, last) of a result of few columns, whose sums lie one row
+  /// after the other. A vector has several rows.
+  [[gnu::flatten]] static void finish_points(const KernelCall& call, const Ops& ops,
+                                             const Place& place, const T* products,
+                                             std::int64_t first, std::int64_t last) {
+    const std::int64_t columns = call.extents[Extents::columns];
+    const std::int64_t rows = N / columns;
+    Repeats repeats;
+    [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+      (repeat<I>(call, place, columns, repeats), ...);
+    }(typename M::InputNumbers{});
+    for (std::int64_t i = first; i < last; i += rows) {
+      const int count = static_cast<int>(std::min(rows, last - i) * columns);
+      Registers r;
+      get<M::body.product()>(r) = L::load(products + (i - first) * columns);
+      [&]<int... I>(std::integer_sequence<int, I...>) TYPEFLOW_INLINE_LAMBDA {
+        (load_points<I>(call, r, place, i, columns, count, repeats), ...);
+      }(typename M::InputNumbers{});
+      const std::int64_t begin = Outer == 0 ? 0 : place.first;
+      const ElementContext at{call.random, begin + i * columns};
+      M::template evaluate<0>(r, ops, at);
+      [&]<int... K>(std::integer_sequence<int, K...>) TYPEFLOW_INLINE_LAMBDA {
+        (store<K, false>(call, r, place, 0, 0, at.index, count), ...);
+      }(typename M::StoreNumbers{});
+    }
+  }
+
+  /// Whether finish_column and finish_points can be called: the parts of larger tensors have rows
+  /// that lie apart.
   static constexpr bool finishes_columns = result_views == 0;
   /// Runs the epilogue on rows [first, last) of a result that has one column.
   [[gnu::flatten]] static void finish_column(const KernelCall& call, const Ops& ops,
@@ -274,6 +302,61 @@ class Epilogue {
   template <int I>
   static ir::StridedExtents factor(const std::int64_t* extents) {
     return view_of(M::body.strided_before(I), extents);
+  }
+
+  /// For each input of finish_points, its elements for the rows of a vector, if they are those of a
+  /// row or of a column.
+  template <class Numbers>
+  struct RepeatsOf;
+  template <int... I>
+  struct RepeatsOf<std::integer_sequence<int, I...>> {
+    template <class E>
+    struct alignas(64) Elements {
+      E v[N] = {};
+    };
+    using type = FlatTuple<Elements<element_of<M::template Input<I>::dtype>>...>;
+  };
+  using Repeats = typename RepeatsOf<typename M::InputNumbers>::type;
+  template <int I>
+  static constexpr bool along_rows = (M::template Input<I>::axes & rows_bit) != 0;
+  template <int I>
+  static constexpr bool along_columns = (M::template Input<I>::axes & columns_bit) != 0;
+  /// What all vectors of finish_points have in common of an input.
+  template <int I>
+  static void repeat(const KernelCall& call, const Place& place, std::int64_t columns,
+                     Repeats& repeats) {
+    using In = typename M::template Input<I>;
+    using E = element_of<In::dtype>;
+    if constexpr (I >= 2 && along_columns<I> && !along_rows<I>) {
+      const E* from = call.operand<const E>(M::template operand<I>);
+      if constexpr (outer_of<I> != 0 && !In::is_index) from += place.inputs[I];
+      for (int l = 0; l < N; ++l) {
+        const std::int64_t j = l % columns;
+        get<I>(repeats).v[l] = In::is_index ? static_cast<E>(j) : from[j];
+      }
+    }
+  }
+  template <int I>
+  TYPEFLOW_INLINE static void load_points(const KernelCall& call, Registers& r, const Place& place,
+                                          std::int64_t i, std::int64_t columns, int count,
+                                          Repeats& repeats) {
+    if constexpr (I >= 2) {
+      using In = typename M::template Input<I>;
+      using E = element_of<In::dtype>;
+      if constexpr (along_rows<I> && !along_columns<I>) {
+        const E* from = call.operand<const E>(M::template operand<I>) + i;
+        if constexpr (outer_of<I> != 0 && !In::is_index) from += place.inputs[I];
+        for (std::int64_t l = 0; l < count; ++l) {
+          const std::int64_t row = l / columns;
+          get<I>(repeats).v[l] = In::is_index ? static_cast<E>(i + row) : from[row];
+        }
+      }
+      if constexpr (along_rows<I> != along_columns<I>) {
+        get<I>(r) = L::load(get<I>(repeats).v);
+      } else {
+        load<I, false, false>(call, r, place, i, 0, columns, count);
+      }
+    }
   }
 
   /// The epilogue of a vector, or (not Whole) of its first `count` columns. With `Rows` they are

@@ -24,9 +24,9 @@ class PointProducts {
   using L = Lanes<sizeof(T) == 8, A>;
   using Index = Vector<IntegerOf<sizeof(T)>, lanes>;
   using Extents = ir::ContractionExtents;
-  static constexpr int most_depth = 4;
+  static constexpr int most = std::min(8, lanes / 2);  ///< elements of a row of a and of the result
   static constexpr std::int64_t least_rows = 64;
-  static constexpr std::int64_t rows_of_task = 1024;
+  static constexpr std::int64_t rows_of_task = 256;
 
  public:
   /// Whether the processor has the permutations, and cheap parts of vectors.
@@ -34,11 +34,12 @@ class PointProducts {
 
   /// Whether the product is one that run() computes.
   static bool fits(const ProductKernel<T>& kernel, const std::int64_t* extents) {
+    const auto is_short = [](std::int64_t x) { return x > 1 && x <= most; };
     const std::int64_t depth = extents[Extents::depth];
-    const std::int64_t columns = extents[Extents::columns];
-    return kernel.count == 1 && kernel.is_result && !kernel.transposed_a &&
-           kernel.pitch_a == depth && extents[Extents::rows] >= least_rows && depth > 1 &&
-           depth <= most_depth && columns > 1 && columns <= lanes / 2;
+    return kernel.count == 1 && (kernel.is_result || kernel.finish_points != nullptr) &&
+           !kernel.transposed_a && kernel.pitch_a == depth &&
+           extents[Extents::rows] >= least_rows && is_short(depth) &&
+           is_short(extents[Extents::columns]);
   }
 
   static void run(const KernelCall& call, const ProductKernel<T>& kernel) {
@@ -47,18 +48,16 @@ class PointProducts {
     const PointProducts product(call, kernel);
     parallel(call, tasks, grain_of_cost(2 * rows_of_task * lanes),
              [&](std::int64_t begin, std::int64_t end) {
-               const std::int64_t first = begin * rows_of_task;
-               const std::int64_t last = std::min(end * rows_of_task, rows);
-               if (product.depth == 2) return product.template multiply<2>(first, last);
-               if (product.depth == 3) return product.template multiply<3>(first, last);
-               product.template multiply<4>(first, last);
+               for (; begin < end; ++begin) {
+                 const std::int64_t first = begin * rows_of_task;
+                 product.compute(call, kernel, first, std::min(first + rows_of_task, rows));
+               }
              });
   }
 
  private:
   PointProducts(const KernelCall& call, const ProductKernel<T>& kernel)
       : a(call.operand<const T>(0) + kernel.start_of_a(call.extents, 0)),
-        result(call.operand<T>(2)),
         depth(static_cast<int>(call.extents[Extents::depth])),
         columns(static_cast<int>(call.extents[Extents::columns])),
         group(lanes / std::max(depth, columns)) {
@@ -73,22 +72,55 @@ class PointProducts {
     }
   }
 
-  /// Rows [first, last) of the result.
-  template <int Depth>
-  [[gnu::noinline, gnu::flatten]] void multiply(std::int64_t first, std::int64_t last) const {
-    Index from[Depth];
-    B of_b[Depth];
-    unrolled<Depth>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
+  void compute(const KernelCall& call, const ProductKernel<T>& kernel, std::int64_t first,
+               std::int64_t last) const {
+    alignas(64) T sums[rows_of_task * most + lanes];
+    T* const to = kernel.is_result ? call.operand<T>(2) + first * columns : sums;
+    switch (depth) {
+      case 2:
+        multiply<2>(first, last, to);
+        break;
+      case 3:
+        multiply<3>(first, last, to);
+        break;
+      case 4:
+        multiply<4>(first, last, to);
+        break;
+      case 8:
+        multiply<8>(first, last, to);
+        break;
+      default:
+        multiply<0>(first, last, to);
+    }
+    if (!kernel.is_result) kernel.finish_points(call, 0, sums, first, last);
+  }
+
+  /// Rows [first, last) of the result. Of a known depth, what rows are multiplied by stays in
+  /// registers.
+  template <int Known>
+  [[gnu::noinline, gnu::flatten]] void multiply(std::int64_t first, std::int64_t last,
+                                                T* to) const {
+    const std::int64_t pitch = Known > 0 ? Known : depth;
+    Index from[std::max(Known, 1)];
+    B of_b[std::max(Known, 1)];
+    unrolled<Known>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
       from[k] = load_bits<IntegerOf<sizeof(T)>, lanes>(place[k], lanes);
       of_b[k] = B::load_aligned(right[k]);
     });
     const auto some = [&](std::int64_t row, int rows) TYPEFLOW_INLINE_LAMBDA {
-      const auto x = std::bit_cast<Index>(L::load(a + row * Depth, rows * Depth));
+      const auto x = std::bit_cast<Index>(L::load(a + row * pitch, rows * static_cast<int>(pitch)));
       B sum(T(0));
-      unrolled<Depth>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
-        sum = cpu_kernels::fma(std::bit_cast<B>(permuted(x, from[k])), of_b[k], sum);
-      });
-      L::store(result + row * columns, sum, rows * columns);
+      const auto add = [&](const Index& of_a, const B& y) TYPEFLOW_INLINE_LAMBDA {
+        sum = cpu_kernels::fma(std::bit_cast<B>(permuted(x, of_a)), y, sum);
+      };
+      if constexpr (Known > 0) {
+        unrolled<Known>([&](auto k) TYPEFLOW_INLINE_LAMBDA { add(from[k], of_b[k]); });
+      } else {
+        for (int k = 0; k < depth; ++k) {
+          add(load_bits<IntegerOf<sizeof(T)>, lanes>(place[k], lanes), B::load_aligned(right[k]));
+        }
+      }
+      L::store(to + (row - first) * columns, sum, rows * columns);
     };
     std::int64_t row = first;
     for (; row + group <= last; row += group) some(row, group);
@@ -96,14 +128,13 @@ class PointProducts {
   }
 
   const T* const a;
-  T* const result;
   const int depth;
   const int columns;
   const int group;  ///< rows of a vector
   /// At each step of the depth, which element of a vector of a goes where, and what it is
   /// multiplied by.
-  alignas(64) IntegerOf<sizeof(T)> place[most_depth][lanes] = {};
-  alignas(64) T right[most_depth][lanes] = {};
+  alignas(64) IntegerOf<sizeof(T)> place[most][lanes] = {};
+  alignas(64) T right[most][lanes] = {};
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

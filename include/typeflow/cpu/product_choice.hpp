@@ -32,7 +32,7 @@ struct ProductChoice {
   using OfVector = VectorProduct<T, A, Kernel>;
   using Tiles = ProductLoops<T, A, Kernel>;
 #ifdef __AVX512F__
-  using Few = FewColumns<T, A, static_cast<int>(Loops / ops::MatMul::few_columns), Kernel>;
+  using Few = FewColumns<T, A, static_cast<int>(Loops / ops::MatMul::few_columns % 16), Kernel>;
 #endif
 
   TYPEFLOW_COLD static std::int64_t workspace(const Kernel& kernel, const std::int64_t* extents) {

@@ -218,6 +218,9 @@ struct ProductKernel {
   /// null: there is no such function.
   void (*finish_column)(const KernelCall& call, std::int64_t matrix, const T* sums,
                         std::int64_t first, std::int64_t last) = nullptr;
+  /// The same of short rows, one after the other; `sums` has a vector's elements behind the last.
+  void (*finish_points)(const KernelCall& call, std::int64_t matrix, const T* sums,
+                        std::int64_t first, std::int64_t last) = nullptr;
   /// The operand that `finish` writes first, and bytes of an element; 0: it is part of a larger
   /// tensor, or nothing follows the products.
   int result = 0;

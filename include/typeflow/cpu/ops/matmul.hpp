@@ -52,6 +52,22 @@ constexpr auto column_finish() {
   return finish;
 }
 
+/// The same of short rows: see ProductKernel::finish_points.
+template <class E>
+void finish_product_points(const KernelCall& call, std::int64_t matrix, const typename E::T* sums,
+                           std::int64_t first, std::int64_t last) {
+  E::finish_points(call, E::operations(call), E::place(call.extents, matrix), sums, first, last);
+}
+template <class E>
+constexpr auto points_finish() {
+  decltype(ProductKernel<typename E::T>::finish_points) finish = nullptr;
+  if constexpr ((E::variant & ops::MatMul::points) != 0 && E::Tile::large && !E::is_product &&
+                E::finishes_columns) {
+    finish = &finish_product_points<E>;
+  }
+  return finish;
+}
+
 /// Whether the processor multiplies pairs of the operands' elements.
 template <class E>
 inline constexpr bool has_pairs = (E::variant & ops::MatMul::of_bfloat16) != 0 &&
@@ -99,6 +115,7 @@ ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
           .start_of_b = &E::template matrix_start<1>,
           .finish = &finish_product<E>,
           .finish_column = column_finish<E>(),
+          .finish_points = points_finish<E>(),
           .result = E::first_store,
           .result_element = E::result_element};
 }

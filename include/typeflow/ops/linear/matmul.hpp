@@ -139,6 +139,10 @@ struct MatMul : contraction {
   /// Such a product with 2 to 15 known columns, whose a alone is transposed, has loops for as many;
   /// one with a single column has an epilogue for several rows of it at once.
   static constexpr unsigned few_columns = 32;  ///< times the columns
+  /// Short rows of a by a small matrix, whose extents of 2 to point_side are known: a vector has
+  /// several rows of the result.
+  static constexpr unsigned points = 16 * few_columns;
+  static constexpr Extent point_side = 8;
 
   constexpr bool a() const { return (transposed & 1u) != 0; }
   constexpr bool b() const { return (transposed & 2u) != 0; }
@@ -188,6 +192,8 @@ struct MatMul : contraction {
     if (columns == 1 || (op.a() && !op.b() && columns > 1 && columns < deep_side)) {
       product.loops |= few_columns * static_cast<unsigned>(columns);
     }
+    const auto is_short = [](Extent x) { return x > 1 && x <= point_side; };
+    if (!op.a() && is_short(columns) && is_short(depth)) product.loops |= points;
     const int outside = y.dims.rank - 2;
     const auto along = [&](const Dims& x) {
       unsigned axes = 0;
