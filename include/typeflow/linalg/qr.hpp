@@ -175,7 +175,7 @@ struct LeastSquaresRule {
   }();
 };
 
-/// A, with sqrt(l2) times the identity below it.
+/// A, with sqrt(l2) times the identity above it. In this order a small A keeps its digits in Q.
 constexpr AnyExpr regularized(const AnyExpr& a, double l2) {
   Dims square = a.dims();
   square.extent[square.rank - 2] = square.extent[square.rank - 1];
@@ -183,7 +183,7 @@ constexpr AnyExpr regularized(const AnyExpr& a, double l2) {
   const AnyExpr diagonal = equal(index_along(graph, square, square.rank - 2),
                                  index_along(graph, square, square.rank - 1));
   const AnyExpr root = sqrt(detail::literal_node(graph, a.dtype(), l2));
-  const AnyExpr parts[] = {a, where(diagonal, root, 0)};
+  const AnyExpr parts[] = {where(diagonal, root, 0), a};
   return concat_to(parts, square.rank - 2);
 }
 
@@ -203,22 +203,17 @@ constexpr AnyExpr normal_equations(const AnyExpr& a, const AnyExpr& b, double l2
 }
 
 /// R^-1 Q^T B for A = Q R if A has at least as many rows as columns; otherwise Q R^-T B from A^T =
-/// Q R.
+/// Q R. With l2, Q R has further rows, and Q is the part of it that belongs to A.
 constexpr AnyExpr least_squares(const AnyExpr& a, const AnyExpr& b, double l2) {
   const int rank = a.dims().rank;
   const Extent m = a.dims().extent[rank - 2];
   const Extent n = a.dims().extent[rank - 1];
   if (!has_shorter_side(a.dims())) return normal_equations(a, b, l2);
-  if (l2 > 0) {
-    const auto [q, r] = qr(regularized(a, l2));
-    const AnyExpr top = slice_along(q, rank - 2, 0, m);
-    return matrix_triangular_solve(r, matmul(top, b, true, false), Triangle::upper, false);
-  }
-  if (shorter_side(a.dims()) == n) {
-    const auto [q, r] = qr(a);
-    return matrix_triangular_solve(r, matmul(q, b, true, false), Triangle::upper, false);
-  }
-  const auto [q, r] = qr(transpose_matrices(a));
+  const bool tall = shorter_side(a.dims()) == n;
+  const AnyExpr columns = tall ? a : transpose_matrices(a);
+  const auto [all, r] = qr(l2 > 0 ? regularized(columns, l2) : columns);
+  const AnyExpr q = l2 > 0 ? slice_along(all, rank - 2, tall ? n : m, tall ? m : n) : all;
+  if (tall) return matrix_triangular_solve(r, matmul(q, b, true, false), Triangle::upper, false);
   return matmul(q, matrix_triangular_solve(r, b, Triangle::upper, true), false, false);
 }
 

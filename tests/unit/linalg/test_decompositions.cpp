@@ -258,6 +258,32 @@ TEST_CASE("lstsq: values") {
         check_least_squares(a, b, matrix(out.at("regularised"), m), 0.5, t);
       });
 }
+namespace {
+
+constexpr void ridges(tf::Graph& g) {
+  auto b = tf::placeholder<double, 3, 1>(g, "b");
+  lstsq(tf::placeholder<double, 3, 2>(g, "small"), b, 1).named("x");
+  auto wide = tf::placeholder<double, 2, 3>(g, "wide");
+  lstsq(wide, tf::slice<tf::range(0, 2)>(b), 1e-12).named("wide_x");
+}
+
+}  // namespace
+
+TEST_CASE("lstsq keeps its digits beside a large l2, and with fewer rows beside a small one") {
+  // Columns of `small` and rows of `wide` are orthogonal, so that each element is a quotient.
+  const std::vector<double> x = {15e-6 / (1 + 25e-12), 4e-6 / (1 + 4e-12)};
+  const std::vector<double> wide_x = {1 / (5 + 1e-12), 6 / (9 + 1e-12), 2 / (5 + 1e-12)};
+  for (const auto& out : run<ridges>({{"b", test::doubles({3, 1}, {1, 2, 3})},
+                                      {"small", test::doubles({3, 2}, {3e-6, 0, 0, 2e-6, 4e-6, 0})},
+                                      {"wide", test::doubles({2, 3}, {1, 0, 2, 0, 3, 0})}})) {
+    for (std::size_t i = 0; i < 2; ++i)
+      CHECK(std::abs(out.at("x").value(static_cast<std::int64_t>(i)) / x[i] - 1) <= 1e-14);
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(std::abs(out.at("wide_x").value(static_cast<std::int64_t>(i)) / wide_x[i] - 1) <=
+            1e-14);
+  }
+}
+
 TEST_CASE("slogdet: values") {
   for_each_square([](const Matrix& a, const auto& out, std::int64_t m, double tolerance) {
     const double d = determinant(a);
