@@ -191,7 +191,10 @@ class ScaledProduct {
   /// -1, 0 or 1; NaN if the product is.
   double sign() const { return mantissa_ > 0 ? 1 : mantissa_ < 0 ? -1 : mantissa_; }
   double log_of_size() const {
-    return std::log(std::abs(mantissa_)) + static_cast<double>(exponent_) * std::numbers::ln2;
+    // Of a factor from sqrt(1/2) to sqrt(2), so that the two terms do not cancel near 1.
+    const bool doubled = std::abs(mantissa_) < std::numbers::sqrt2 / 2;
+    return std::log(std::abs(doubled ? 2 * mantissa_ : mantissa_)) +
+           static_cast<double>(exponent_ - doubled) * std::numbers::ln2;
   }
 
  private:

@@ -292,6 +292,28 @@ TEST_CASE("slogdet: values") {
           tolerance * std::max(1.0, 1 / std::abs(d)));
   });
 }
+namespace {
+
+constexpr void determinants_near_one(tf::Graph& g) {
+  slogdet(tf::placeholder<double, 3, 2, 2>(g, "a")).log.named("log");
+}
+
+}  // namespace
+
+TEST_CASE("slogdet keeps its digits near a determinant of 1") {
+  constexpr double little = 0x1p-30;
+  constexpr double tiny = 0x1p-900;
+  const std::vector<double> expected = {std::log1p(little), std::log1p(-little),
+                                        -1800 * std::log(2.0)};
+  for (const auto& out :
+       run<determinants_near_one>({{"a", test::doubles({3, 2, 2}, {1, 0, 0, 1 + little,   //
+                                                                   1 - little, 0, 0, -1,  //
+                                                                   tiny, 0, 0, tiny})}})) {
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(std::abs(out.at("log").value(static_cast<std::int64_t>(i)) / expected[i] - 1) <= 1e-14);
+  }
+}
+
 TEST_CASE("eigvals: values") {
   // Each is a root of the characteristic polynomial; sums of first and second powers are traces.
   for_each_square([](const Matrix& a, const auto& out, std::int64_t m, double tolerance) {

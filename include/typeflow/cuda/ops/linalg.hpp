@@ -263,7 +263,9 @@ class LongProduct {
   }
   TYPEFLOW_DEVICE double sign() const { return mantissa_ > 0 ? 1 : mantissa_ < 0 ? -1 : mantissa_; }
   TYPEFLOW_DEVICE double log_of_size() const {
-    return std::log(magnitude(mantissa_)) + static_cast<double>(exponent_) * std::numbers::ln2;
+    const bool doubled = magnitude(mantissa_) < std::numbers::sqrt2 / 2;
+    return std::log(magnitude(doubled ? 2 * mantissa_ : mantissa_)) +
+           static_cast<double>(exponent_ - doubled) * std::numbers::ln2;
   }
 
  private:
