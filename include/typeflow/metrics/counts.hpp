@@ -24,7 +24,7 @@ constexpr AnyExpr sum_of_pairs(const P& predictions, bool predicted, const L& la
   const AnyExpr p = is_true(predictions.any());
   const AnyExpr y = is_true(labels.any());
   const AnyExpr hit = logical_and(predicted ? p : logical_not(p), labelled ? y : logical_not(y));
-  const AnyExpr w = metric_weights(*p.graph, weights, P::shape::dims, DType::float32);
+  const AnyExpr w = metric_weights(*p.graph, weights, P::shape::dims, DType::float64);
   return sum_of_all(where(hit, w, 0));
 }
 

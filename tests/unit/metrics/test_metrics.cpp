@@ -238,3 +238,22 @@ TEST_CASE("recall_at_k counts a label that repeats once") {
   CHECK(session.run<"pairs_recall/value">() == doctest::Approx(2 / 3.));
   CHECK(session.run<"triples_recall/value">() == doctest::Approx(0.5));
 }
+
+namespace {
+
+constexpr void heavy(tf::Graph& g) {
+  auto yes = tf::placeholder<bool, tf::batch>(g, "yes");
+  auto w = tf::placeholder<double, tf::batch>(g, "w");
+  metrics::true_positives(g, "hits", yes, yes, w);
+}
+
+}  // namespace
+
+TEST_CASE("counts of one batch stay exact above 2^24") {
+  tf::Variables variables;
+  tf::Session<heavy> session(variables);
+  const std::array<bool, 3> yes = {true, true, true};
+  const std::vector<double> weights = {16777216, 1, 2};
+  session.run<"hits/update">(tf::feed<"yes">(yes), tf::feed<"w">(weights));
+  CHECK(session.run<"hits/value">() == 16777219);
+}
