@@ -22,7 +22,8 @@ namespace typeflow::inline TYPEFLOW_ISA {
 /// Settings of non_max_suppression.
 struct NonMaxSuppressionOptions {
   double iou_threshold = 0.5;  ///< of two boxes that overlap more than this, one is dropped
-  double score_threshold = -std::numeric_limits<double>::infinity();  ///< scores must be above
+  /// Scores must be above this, rounded to their type.
+  double score_threshold = -std::numeric_limits<double>::infinity();
 };
 
 /// Indices of the boxes that non_max_suppression keeps: `count` of them, then zeros.
@@ -85,6 +86,7 @@ struct NonMaxSuppression : custom {
     const HostTensor& boxes = *call.inputs[0];
     const HostTensor& scores = *call.inputs[1];
     HostTensor& indices = call.outputs[0];
+    const double least = detail::fitted({op.score_threshold, 0}, scores.dtype).real;
     const auto box = [&](std::int64_t i) {
       return std::array{boxes.value(4 * i), boxes.value(4 * i + 1), boxes.value(4 * i + 2),
                         boxes.value(4 * i + 3)};
@@ -94,7 +96,7 @@ struct NonMaxSuppression : custom {
     for (; count < indices.size(); ++count) {
       std::int64_t best = -1;
       for (std::int64_t i = 0; i < scores.size(); ++i) {
-        if (gone[static_cast<std::size_t>(i)] || !(scores.value(i) > op.score_threshold)) continue;
+        if (gone[static_cast<std::size_t>(i)] || !(scores.value(i) > least)) continue;
         if (best < 0 || scores.value(i) > scores.value(best)) best = i;
       }
       if (best < 0) break;

@@ -210,8 +210,10 @@ struct kernel_of<ops::NonMaxSuppression> {
       const auto score = [&](std::int32_t i) { return detail::convert_element<double>(scores[i]); };
       auto* const order = static_cast<std::int32_t*>(call.workspace);
       std::int32_t* end = order;
+      const double least =
+          detail::convert_element<double>(detail::convert_element<T>(op.score_threshold));
       for (std::int32_t i = 0; i < in[1].size(); ++i) {
-        if (score(i) > op.score_threshold) *end++ = i;
+        if (score(i) > least) *end++ = i;
       }
       std::sort(order, end, [&](std::int32_t a, std::int32_t b) {
         return score(a) > score(b) || (score(a) == score(b) && a < b);

@@ -40,6 +40,13 @@ constexpr void many(tf::Graph& g) {
   name(tf::non_max_suppression<20>(boxes, scores, {.iou_threshold = 0.3}), "kept", "count");
 }
 
+template <class T>
+constexpr void above(tf::Graph& g) {
+  auto boxes = tf::placeholder<T, 3, 4>(g, "boxes");
+  auto scores = tf::placeholder<T, 3>(g, "scores");
+  name(tf::non_max_suppression<3>(boxes, scores, {.score_threshold = 0.2}), "kept", "count");
+}
+
 tf::HostTensor padded(std::int64_t size, const std::vector<double>& indices) {
   std::vector<double> all = indices;
   all.resize(static_cast<std::size_t>(size), 0);
@@ -160,6 +167,18 @@ TEST_CASE("non_max_suppression: values") {
     check_clusters<float>(corners);
     check_clusters<float>(flipped);
     check_clusters<tf::bfloat16>(corners);
+  }
+  SUBCASE("a score of 0.2 is not above a threshold of 0.2") {
+    const std::vector<double> corners = {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5};
+    const auto check = [&]<class T>(T) {
+      test::check_values<above<T>>(
+          {{"boxes", test::tensor(tf::dtype_of<T>, {3, 4}, corners)},
+           {"scores", test::tensor(tf::dtype_of<T>, {3}, {0.2, 0.21, 0.3})}},
+          {{"kept", test::ints({3}, {2, 1, 0})}, {"count", test::ints({}, {2})}});
+    };
+    check(0.0f);
+    check(0.0);
+    check(tf::bfloat16());
   }
   SUBCASE("many, with equal scores, without area and with NaN") {
     for (const std::int64_t count : {0, 1, 60}) {
