@@ -216,7 +216,7 @@ constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent
   const int last = sorted.dims().rank - 1;
   const auto at = [&](Extent i) { return slice_along(sorted, last, i, 1); };
   // For 0 <= q <= 100: between elements `low` and `high`; t is the share of the latter.
-  const double place = q / 100 * static_cast<double>(count - 1);
+  const double place = q * static_cast<double>(count - 1) / 100;  // of whole q exact where whole
   const auto low = static_cast<Extent>(place);
   const Extent high = low + 1 < count ? low + 1 : low;
   const double t = place - static_cast<double>(low);
@@ -253,9 +253,9 @@ constexpr AnyExpr percentile_of(const UntypedExpr auto& x, unsigned axes, Extent
   const auto last = cast_to(reduce<ops::Max>(index_along(*x.graph, Dims{1, {count}}, 0), 1u, false),
                             DType::float64);
   // A q out of range, or NaN, leads to element -1, which is an error.
-  const auto share = cast_to(q, DType::float64) / 100;
-  const auto place =
-      where(logical_and(greater_equal(share, 0), less_equal(share, 1)), share * last, -1);
+  const auto percent = cast_to(q, DType::float64);
+  const auto place = where(logical_and(greater_equal(percent, 0), less_equal(percent, 100)),
+                           percent * last / 100, -1);
   auto y = at(floor(place));
   switch (method) {
     case PercentileMethod::lower:

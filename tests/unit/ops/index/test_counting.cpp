@@ -3,6 +3,8 @@
 // searchsorted, histogram_fixed_width(_bins), percentile: against plain loops, std::lower_bound and
 // values of numpy.
 
+#include <array>
+
 #include "support/check_gradients.hpp"
 #include "support/check_values.hpp"
 #include "support/message_of.hpp"
@@ -194,6 +196,17 @@ std::vector<double> result_of(const std::vector<double>& x, const F& f) {
   return test::elements(tf::Interpreter(g).run({"y"}, {{"x", test::doubles({5}, x)}})[0]);
 }
 
+/// Percentile q of 0, 1, ..., N - 1, with q as a number and as a tensor.
+template <tf::Extent N>
+std::array<double, 2> of_numbers(double q, PercentileMethod method) {
+  tf::Graph g;
+  const auto x = tf::range<double, N>(g, 0, 1);
+  tf::percentile(x, q, method).named("of_number");
+  tf::percentile(x, tf::constant<double>(g, q), method).named("of_tensor");
+  const auto y = tf::Interpreter(g).run({"of_number", "of_tensor"}, {});
+  return {y[0].value(0), y[1].value(0)};
+}
+
 }  // namespace
 
 TEST_CASE("searchsorted: values") {
@@ -234,6 +247,10 @@ TEST_CASE("percentile: values") {
   CHECK(at(37.5, PercentileMethod::nearest) == 35);  // number 1.5
   CHECK(at(62.5, PercentileMethod::nearest) == 35);  // number 2.5
   CHECK(std::isnan(result_of({1, 2, NAN, 4, 5}, [](auto e) { return tf::percentile(e, 0); })[0]));
+  // 29 percent of 100 are 29 and 28 percent of 25 are 7, though 0.29 * 100 is less, 0.28 * 25 more.
+  CHECK(of_numbers<101>(29, PercentileMethod::lower) == std::array{29., 29.});
+  CHECK(of_numbers<101>(29, PercentileMethod::linear) == std::array{29., 29.});
+  CHECK(of_numbers<26>(28, PercentileMethod::higher) == std::array{7., 7.});
 }
 TEST_CASE("percentile: values of which runs tell q or the number of elements") {
   for (const auto& [batch, q] :
