@@ -30,6 +30,17 @@ constexpr Extent shorter_side(const Dims& a) {
   return factor_of(m) < factor_of(n) ? m : n;
 }
 
+/// Divides the elements by a power of two that brings the largest one to [1/2, 1). Returns its
+/// exponent.
+inline int normalize_elements(HostMatrix& a) {
+  double largest = 0;
+  for (const double x : a.elements) largest = std::max(largest, std::abs(x));
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  for (double& x : a.elements) x = std::ldexp(x, -exponent);
+  return exponent;
+}
+
 /// Hestenes' method: Jacobi's rotations from the right until the columns of a are orthogonal; v is
 /// the product of the rotations. a has at least as many rows as columns.
 inline void hestenes(HostMatrix& a, HostMatrix& v) {
@@ -127,7 +138,9 @@ struct Svd : custom {
       if (wide) left = left.transposed();
       const std::int64_t p = left.columns;
       linalg::HostMatrix right = linalg::HostMatrix::identity(p);
+      int exponent = 0;  // of what the elements are divided by, so that squares have normal sizes
       if (left.is_finite()) {
+        exponent = linalg::normalize_elements(left);
         linalg::hestenes(left, right);
       } else {
         left.fill(linalg::not_a_number);
@@ -154,7 +167,7 @@ struct Svd : custom {
         const double largest = lengths[static_cast<std::size_t>(order[0])];
         if (!std::isnan(length))
           linalg::complete_column(u, j, length > 1e-14 * largest ? length : 0);
-        call.outputs[0].set(m * p + j, length);
+        call.outputs[0].set(m * p + j, std::ldexp(length, exponent));
       }
       (wide ? v : u).store(call.outputs[1], m);
       (wide ? u : v).store(call.outputs[2], m);

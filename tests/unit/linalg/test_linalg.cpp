@@ -546,6 +546,21 @@ TEST_CASE("svd: values") {
     CHECK(std::isnan(out.at("u").value(8)));
     CHECK(std::isnan(out.at("v").value(12)));
   }
+  // Squares of such elements underflow or overflow. A A^T has the eigenvalues (23 +- sqrt(425))
+  // / 2.
+  for (const double scale : {0x1p-600, 0x1p600}) {
+    std::vector<double> elements = {1, 2, 2, 2, 3, 1};
+    for (double& x : elements) x *= scale;
+    for (const auto& out : run<decompositions_of_any<double, tf::Shape<1, 2, 3>>>(
+             {{"p", test::doubles({1, 2, 3}, elements)}})) {
+      for (const int sign : {1, -1}) {
+        const double s = out.at("s").value(sign > 0 ? 0 : 1) / scale;
+        CHECK(s == doctest::Approx(std::sqrt((23 + sign * std::sqrt(425)) / 2)));
+      }
+      const Matrix u = matrices(out.at("u"))[0];
+      check_same(product(transposed(u), u), identity(2), 1e-12);
+    }
+  }
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     // The sum of the squares is that of the elements.
     RandomSystems random(seed);
