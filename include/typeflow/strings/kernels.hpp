@@ -65,8 +65,10 @@ class NumberText {
       end_ = std::copy_n(x ? "true" : "false", x ? 4 : 5, bytes_);
     } else if constexpr (std::is_same_v<T, double>) {
       write(x);
+    } else if constexpr (is_half_precision(dtype_of<T>)) {
+      write(with_fewest_digits(x));
     } else if constexpr (is_floating(dtype_of<T>)) {
-      write(static_cast<float>(x));
+      write(x);
     } else if constexpr (std::is_unsigned_v<T>) {
       write(std::uint64_t{x});
     } else {
@@ -79,6 +81,19 @@ class NumberText {
   template <class T>
   void write(T x) {
     end_ = std::to_chars(bytes_, bytes_ + sizeof bytes_, x).ptr;
+  }
+  /// The float with the fewest digits that is x as a 16-bit number; five are enough.
+  template <class T>
+  float with_fewest_digits(T x) {
+    const float exact = static_cast<float>(x);
+    for (int digits = 1; digits <= 5; ++digits) {
+      constexpr auto format = std::chars_format::scientific;
+      end_ = std::to_chars(bytes_, bytes_ + sizeof bytes_, exact, format, digits - 1).ptr;
+      double y = 0;
+      std::from_chars(bytes_, end_, y);
+      if (T(y).bits == x.bits) return static_cast<float>(y);
+    }
+    return exact;
   }
   char bytes_[32];
   char* end_;

@@ -29,6 +29,8 @@ constexpr void numbers(tf::Graph& g) {
   as_string(string_to_number<double>(x)).named("again");
   as_string(placeholder<bool, tf::batch>(g, "b")).named("of_bool");
   as_string(placeholder<float, tf::batch>(g, "f")).named("of_float");
+  as_string(placeholder<tf::float16, tf::batch>(g, "h")).named("of_float16");
+  as_string(placeholder<tf::bfloat16, tf::batch>(g, "bf")).named("of_bfloat16");
   as_string(placeholder<std::int64_t, tf::batch>(g, "i")).named("of_int64");
 }
 
@@ -106,6 +108,16 @@ TEST_CASE("as_string: values") {
         Strings{"true", "false"});
   CHECK(flat(session.run<"of_float">(tf::feed<"f">(std::vector<float>{0.1f, 16777216}))) ==
         Strings{"0.1", "16777216"});
+  const auto as = []<class T>(T, const std::vector<double>& values) {
+    std::vector<T> all;
+    for (const double value : values) all.push_back(T(value));
+    return all;
+  };
+  const std::vector<double> values = {0.1, 1 / 3., -65504, 1e-7, 1e-40, INFINITY, -0., 3};
+  CHECK(flat(session.run<"of_float16">(tf::feed<"h">(as(tf::float16(), values)))) ==
+        Strings{"0.1", "0.3333", "-65500", "1e-07", "0", "inf", "-0", "3"});
+  CHECK(flat(session.run<"of_bfloat16">(tf::feed<"bf">(as(tf::bfloat16(), values)))) ==
+        Strings{"0.1", "0.334", "-65500", "1e-07", "9e-41", "inf", "-0", "3"});
   CHECK(flat(session.run<"of_int64">(tf::feed<"i">(std::vector<std::int64_t>{
             std::numeric_limits<std::int64_t>::min()}))) == Strings{"-9223372036854775808"});
 }
