@@ -80,9 +80,10 @@ constexpr AnyExpr crop_places(const AnyExpr& boxes, int axis, Extent extent, Ext
   const AnyExpr end = slice_along(boxes, 1, axis + 2, 1);
   const auto last = static_cast<double>(extent - 1);
   if (size == 1) return (begin + end) * (0.5 * last);
-  // The share is 1 at the last place, so the corners of a whole image are exactly its last pixels.
+  // A weighted mean of the ends: no rounding takes an end at the image's border out of the image.
+  const auto steps = static_cast<double>(size - 1);
   const AnyExpr place = cast_to(index_along(*boxes.graph, Dims{2, {1, size}}, 1), boxes.dtype());
-  return begin * last + place / static_cast<double>(size - 1) * ((end - begin) * last);
+  return (begin * (steps - place) + end * place) * last / steps;
 }
 
 /// Untyped crop_and_resize of floats or doubles.

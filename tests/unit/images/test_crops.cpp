@@ -107,6 +107,14 @@ constexpr void crops(tf::Graph& g) {
   tf::crop_and_resize<3, 5, nearest>(x, boxes, images).named("nearest");
 }
 
+/// White images, cut to their lower right borders.
+constexpr void to_borders(tf::Graph& g) {
+  auto begins = tf::placeholder<float, tf::batch, 2>(g, "begins");
+  auto boxes = concat<1>(begins, tf::ones_like(begins));
+  auto images = tf::slice<tf::whole, 0>(cast<std::int32_t>(tf::zeros_like(begins)));
+  tf::crop_and_resize<14, 7>(tf::ones<float, 1, 50, 32, 1>(g), boxes, images).named("crop");
+}
+
 constexpr void far_away(tf::Graph& g) {
   auto x = tf::placeholder<float, 1, 2, 2, 1>(g, "x");
   auto boxes = tf::placeholder<float, 1, 4>(g, "boxes");
@@ -180,6 +188,12 @@ TEST_CASE("central_crop: values") {
 TEST_CASE("crop_and_resize: values") {
   SUBCASE("float") { check_crops<float>(2e-6); }
   SUBCASE("double") { check_crops<double>(1e-14); }
+  SUBCASE("boxes that end at the border do not leave the image") {
+    const tf::HostTensors feeds = test::random_feeds<to_borders>(500, 1, 0, 1);
+    tf::HostTensor white = tf::host_tensor(tf::DType::float32, test::dims({500, 14, 7, 1}));
+    for (std::int64_t i = 0; i < white.size(); ++i) white.set(i, 1);
+    test::check_values<to_borders>(feeds, {{"crop", white}});
+  }
 }
 TEST_CASE("random_crop: values") {
   constexpr std::int64_t batch = 1500;
