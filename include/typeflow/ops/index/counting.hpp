@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "typeflow/ops/elementwise/binary.hpp"
+#include "typeflow/ops/elementwise/numerics.hpp"
 #include "typeflow/ops/elementwise/rounding.hpp"
 #include "typeflow/ops/index/gather.hpp"
 #include "typeflow/ops/index/segments.hpp"
@@ -145,8 +146,11 @@ constexpr AnyExpr bins_of(const UntypedExpr auto& x, const Scalar& low, const Sc
   const auto v = cast_to(x, type);
   const auto first = bound_of(*x.graph, low, type);
   const auto width = bound_of(*x.graph, high, type) - first;
-  const auto place = floor(static_cast<double>(bins) * ((v - first) / width));
-  const auto inside = minimum(maximum(place, 0), static_cast<double>(bins - 1));
+  const auto above = v - first;
+  const auto n = static_cast<double>(bins);
+  const auto product = n * above;  // exact for whole numbers, so that edges are in their bins
+  const auto place = floor(where(is_finite(product), product / width, n * (above / width)));
+  const auto inside = minimum(maximum(place, 0), n - 1);
   return cast_to(where(equal(v, v), inside, static_cast<double>(bins)), DType::int32);
 }
 
@@ -157,7 +161,8 @@ constexpr AnyExpr bins_of(const UntypedExpr auto& x, const Scalar& low, const Sc
 ///
 /// Elements below low count to the first bin, those from high on to the last; NaN gets the number
 /// n. low < high, numbers or scalar tensors. As TensorFlow's: floor(n (x - low) / (high - low)), in
-/// float for float and the 16-bit types, otherwise in double. It has no gradient.
+/// float for float and the 16-bit types, otherwise in double. (TensorFlow divides first, and 29 has
+/// bin 28 of 100 from 0 to 100.) It has no gradient.
 template <Extent N, TypedExpr X>
 constexpr auto histogram_fixed_width_bins(
     const X& x, const Scalar& low, const Scalar& high,

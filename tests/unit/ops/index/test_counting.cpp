@@ -226,7 +226,15 @@ TEST_CASE("searchsorted: values") {
   CHECK(run(false) == four_times({4, 1, 3, 0, 3}));
   CHECK(run(true) == four_times({5, 3, 4, 0, 3}));
 }
-TEST_CASE("histogram_fixed_width_bins: values") { check({"bins"}); }
+TEST_CASE("histogram_fixed_width_bins: values") {
+  check({"bins"});
+  CHECK(result_of({28, 29, 57, 58, 99}, [](auto x) {
+          return tf::histogram_fixed_width_bins<100>(x, 0, 100);
+        }) == std::vector<double>{28, 29, 57, 58, 99});
+  CHECK(result_of({-1e308, 0, 3.5e307, 8.5e307, INFINITY}, [](auto x) {
+          return tf::histogram_fixed_width_bins<10>(x, 0, 1e308);
+        }) == std::vector<double>{0, 0, 3, 8, 9});
+}
 TEST_CASE("histogram_fixed_width: values") {
   check({"histogram", "histogram_of_ints"});
   // Infinities are in the outer bins, NaN in none.
