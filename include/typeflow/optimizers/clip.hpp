@@ -19,14 +19,15 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace detail {
 
-/// limit / max(norm, limit). The limit must be above 0; otherwise it is a mistake of the model.
+/// limit / max(norm, limit), and 1 for an infinite limit. The limit must be above 0; otherwise it
+/// is a mistake of the model.
 constexpr AnyExpr shrinking(const UntypedExpr auto& norm, const Scalar& limit) {
   if (!limit.is_expression() && !(limit.value() > 0)) {
     Message message{};
     norm.graph->fail(message << "clipping gradients by a norm: the limit must be more than 0");
   }
   const AnyExpr most = setting(*norm.graph, limit, norm.dtype());
-  return most / maximum(norm, most);
+  return minimum(most / norm, 1);
 }
 constexpr AnyExpr scaled(const UntypedExpr auto& gradient, const AnyExpr& factor) {
   return map_values(gradient,

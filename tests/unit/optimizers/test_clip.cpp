@@ -80,7 +80,8 @@ TEST_CASE("clipping by value adds up what a row was read for first") {
 }
 
 TEST_CASE("clipping by norm, average norm and global norm") {
-  for (const double limit : {0.5, 4.5, 100.0}) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const double limit : {0.5, 4.5, 100.0, infinity}) {
     CAPTURE(limit);
     check([&](const tf::Gradients& d) { return clip_by_norm(d, limit); },
           [&](Lists& d) {

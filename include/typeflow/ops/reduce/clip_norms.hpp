@@ -32,11 +32,21 @@ constexpr AnyExpr limit_node(ir::Graph& graph, DType type, const L& limit) {
     return literal_node(graph, type, limit);
   }
 }
+/// sqrt(squares), with the gradient 0 at 0.
+constexpr AnyExpr smooth_norm(const AnyExpr& squares) {
+  const AnyExpr nonzero = greater(squares, 0);  // keeps infinite slopes of sqrt away
+  return where(nonzero, sqrt(where(nonzero, squares, 1)), squares);
+}
+/// limit / norm if the norm is larger than the limit, or NaN; else exactly 1.
+constexpr AnyExpr shrinking_factor(const AnyExpr& norm, const AnyExpr& most) {
+  const AnyExpr fits = less_equal(norm, most);
+  return where(fits, 1, most / where(fits, 1, norm));
+}
 }  // namespace detail
 
 /// x, scaled down where its norm over axes, by default all, is larger than `limit`:
-/// x * limit / max(norm, limit). The limit is a positive number or scalar. The gradient at a vector
-/// of zeros is 1. (S) -> (S)
+/// x * limit / max(norm, limit). The limit is a positive number or scalar, which may be infinite.
+/// The gradient at a vector of zeros is 1. (S) -> (S)
 template <int... Axes, TypedExpr X, Operand L>
 constexpr auto clip_by_norm(const X& x, const L& limit,
                             std::source_location at = std::source_location::current()) {
@@ -54,9 +64,8 @@ constexpr auto clip_by_norm(const X& x, const L& limit,
         ir::Graph& graph = x.graph();
         const AnyExpr most = detail::limit_node(graph, v.any().dtype(), limit);
         const AnyExpr squares = sum<Axes...>(square(v, at), keep_dims, at).any();
-        const AnyExpr nonzero = greater(squares, 0);  // keeps infinite slopes of sqrt away
-        const AnyExpr norm = where(nonzero, sqrt(where(nonzero, squares, 1)), squares);
-        return detail::same_type(v, (v.any() * most / maximum(norm, most)).id);
+        const AnyExpr factor = detail::shrinking_factor(detail::smooth_norm(squares), most);
+        return detail::same_type(v, (v.any() * factor).id);
       },
       at);
 }
@@ -93,7 +102,7 @@ constexpr auto clip_by_global_norm(const std::tuple<X...>& tensors, const L& lim
         ((squares = squares + sum(square(cast_to(x.any(), type)))), ...);
         const AnyExpr norm = sqrt(squares);
         const AnyExpr scale =
-            where(is_finite(norm), most * minimum(1 / norm, 1 / most),
+            where(is_finite(norm), detail::shrinking_factor(detail::smooth_norm(squares), most),
                   detail::literal_node(graph, type, std::numeric_limits<double>::quiet_NaN()));
         const auto scaled = [&](const auto& v) {
           return detail::same_type(v, cast_to(cast_to(v.any(), type) * scale, dtype_of<T>).id);

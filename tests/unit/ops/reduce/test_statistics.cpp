@@ -215,6 +215,32 @@ TEST_CASE("clip_by_norm: values") {
   CHECK(all.largest_error == 0);
 }
 
+TEST_CASE("clip_by_norm, clip_by_global_norm: what fits stays as it is") {
+  for (const double limit : {49., 1e200, 1e-12, double{INFINITY}}) {
+    CAPTURE(limit);
+    tf::Graph g;
+    auto x = tf::placeholder<double, 2>(g, "x");
+    auto most = tf::constant<double>(g, limit);
+    auto one = tf::clip_by_norm(x, most).named("one");
+    auto all = std::get<0>(tf::clip_by_global_norm(std::tuple{x}, most).tensors).named("all");
+    gradients(sum(one), x).named("of_one");
+    gradients(sum(all), x).named("of_all");
+    for (const double scale : {1e-13, 1e-300, 1e100, 0.}) {
+      if (scale > limit) continue;
+      const std::vector<double> elements = {0.1 * scale, 0.3 * scale};
+      tf::HostTensor input = tf::host_tensor(tf::DType::float64, {1, {2}});
+      for (int i = 0; i < 2; ++i) input.set(i, elements[static_cast<std::size_t>(i)]);
+      const auto y = tf::Interpreter(g).run({"one", "all", "of_one", "of_all"}, {{"x", input}});
+      for (int i = 0; i < 2; ++i) {
+        CHECK(y[0].value(i) == input.value(i));
+        CHECK(y[1].value(i) == input.value(i));
+        CHECK(y[2].value(i) == 1);
+        CHECK(y[3].value(i) == 1);
+      }
+    }
+  }
+}
+
 TEST_CASE("clip_by_norm: gradient") {
   const auto check = testing::check_gradients<tf::Shape<2, 3>, tf::Shape<>>([](auto x, auto limit) {
     return tf::clip_by_norm<1>(x, 3 + limit) + tf::clip_by_norm(x, 2);
