@@ -13,6 +13,7 @@
 #include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/repeats.hpp"
 #include "typeflow/cpu/tile.hpp"
+#include "typeflow/lower/kernel_meaning.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
@@ -76,21 +77,16 @@ class PointProducts {
                std::int64_t last) const {
     alignas(64) T sums[rows_of_task * most + lanes];
     T* const to = kernel.is_result ? call.operand<T>(2) + first * columns : sums;
-    switch (depth) {
-      case 2:
-        multiply<2>(first, last, to);
-        break;
-      case 3:
-        multiply<3>(first, last, to);
-        break;
-      case 4:
-        multiply<4>(first, last, to);
-        break;
-      case 8:
-        multiply<8>(first, last, to);
-        break;
-      default:
-        multiply<0>(first, last, to);
+    if (depth == 2) {
+      multiply<2>(first, last, to);
+    } else if (depth == 3) {
+      multiply<3>(first, last, to);
+    } else if (depth == 4) {
+      multiply<4>(first, last, to);
+    } else if (depth == most) {
+      multiply<most>(first, last, to);
+    } else {
+      multiply<0>(first, last, to);
     }
     if (!kernel.is_result) kernel.finish_points(call, 0, sums, first, last);
   }
