@@ -59,6 +59,20 @@ constexpr void plain(tf::Graph& g) {
   add(conv2d<ConvOptions<2>{.groups = 2}>(x, part), x, part, 4);
 }
 
+/// One column: what follows takes several places at once.
+template <class T, int Channels, int Filters>
+constexpr void one_column(tf::Graph& g) {
+  auto x = tf::placeholder<T, tf::batch, 9, 37, Channels>(g, "x");
+  auto w = tf::placeholder<T, 3, 3, Channels, Filters>(g, "w");
+  auto bias = tf::placeholder<T, 1>(g, "bias");
+  auto rest = tf::placeholder<T, tf::batch, 9, 37, 1>(g, "rest");
+  auto y = conv2d(x, w);
+  if constexpr (Filters == 1) (rest * relu(y + bias)).named("y");
+  auto [dx, dw] = gradients(sum(square(y)), x, w);
+  tanh(dx * 0.1f - rest).named("dx");
+  (dw * 2.0f).named("dw");
+}
+
 constexpr void doubles(tf::Graph& g) {
   auto x = tf::placeholder<double, tf::batch, 7, 8, 3>(g, "x");
   auto w = tf::placeholder<double, 3, 2, 3, 11>(g, "w");
@@ -92,11 +106,27 @@ TEST_CASE("what follows a convolution is done on its tile") {
     test::check_against_interpreter<on_the_tile<1>>(batch, 2e-6);
     test::check_against_interpreter<on_the_tile<24>>(batch, 2e-6);
     test::check_against_interpreter<on_the_tile<70>>(batch, 2e-6, 2);
+    test::check_against_interpreter<on_the_tile<3>>(batch, 2e-6);
     test::check_bits<on_the_tile<1>>(batch);
+    test::check_bits<on_the_tile<3>>(batch);
     test::check_bits<on_the_tile<24>>(batch);
     test::check_bits<on_the_tile<70>>(batch);
   }
   test::check_bits<on_the_tile<70>>(40);
+}
+
+TEST_CASE("what follows a convolution of one column takes several places at once") {
+  for (const std::int64_t batch : {0, 1, 5, 40}) {
+    test::check_bits<one_column<float, 1, 1>>(batch);
+    test::check_bits<one_column<float, 3, 1>>(batch);
+    test::check_bits<one_column<float, 1, 3>>(batch);
+    test::check_bits<one_column<double, 1, 1>>(batch);
+    if (batch > 5) continue;
+    test::check_against_interpreter<one_column<float, 1, 1>>(batch, 1e-5);
+    test::check_against_interpreter<one_column<float, 3, 1>>(batch, 1e-5, 2);
+    test::check_against_interpreter<one_column<float, 1, 3>>(batch, 1e-5, 2);
+    test::check_against_interpreter<one_column<double, 1, 1>>(batch, 1e-12, 2);
+  }
 }
 
 TEST_CASE(

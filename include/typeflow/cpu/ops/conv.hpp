@@ -14,16 +14,29 @@
 
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/ops/few_channels.hpp"
+#include "typeflow/cpu/ops/few_filters.hpp"
 #include "typeflow/cpu/ops/window_rows.hpp"
 #include "typeflow/cpu/ops/window_scatter.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
+/// The epilogue of a column: see Output::finish_column.
+template <class E>
+void finish_places(const KernelCall& call, const typename E::T* sums, std::int64_t first,
+                   std::int64_t last) {
+  E::finish_column(call, E::operations(call), {}, sums, first, last);
+}
+
 template <class E>
 Output<typename E::T> output_of(const KernelCall& call) {
-  return {&finish_tile<E>, E::is_product ? E::result(call, {}, 0, 0) : nullptr,
-          call.extents[ir::ContractionExtents::columns], E::result_rows(call)};
+  Output<typename E::T> output{&finish_tile<E>, E::is_product ? E::result(call, {}, 0, 0) : nullptr,
+                               call.extents[ir::ContractionExtents::columns], E::result_rows(call),
+                               nullptr};
+  if constexpr (E::variant == 1 && !E::is_product && E::finishes_columns) {
+    output.finish_column = &finish_places<E>;
+  }
+  return output;
 }
 
 /// The sums of a register tile's products, to rows of V vectors. While runs.more(), runs.next(at,
@@ -206,18 +219,50 @@ class WindowProduct {
     });
   }
 
+  /// Whether the gradient for an image is computed in padded blocks, if all weights are finite, and
+  /// not by adding windows. Extents alone decide, since the sums have another order.
+  static bool takes_blocks(const ops::ConvAttributes& op, const Sizes& z, const Output<T>& output) {
+    constexpr std::int64_t few = 128;  // products of a place
+    bool takes = z.groups == 1 && z.taps * z.depth <= most_offsets;
+    each_phase(op, [&](const GatherAxis* axes) {
+      if (axes[0].taps * axes[1].taps * axes[2].taps == 0) return;  // zeros
+      const PixelPlanes<T, A> pixels(blocks_of(axes, z.depth));
+      const bool channels = z.depth < 16 && z.taps * z.depth <= few && pixels.blocks.width > 0;
+      takes = takes && (channels || FewFilters<T, A>::fits(output, pixels));
+    });
+    return takes;
+  }
+  static PaddedBlocks blocks_of(const GatherAxis* axes, std::int64_t depth) {
+    return PaddedBlocks(axes, depth, FewChannels<T, A>::room, S::rows);
+  }
+
   /// Computes the product in padded blocks of the image, if that pays and all weights are finite;
   /// returns whether it has.
   static bool multiply_few_channels(const Product& product, const Panels<S>& panels,
                                     std::int64_t depth) {
-    if (product.z.depth >= 16 || depth == 0 || depth > most_offsets) return false;
-    const PaddedBlocks blocks(product.axes, product.z.depth, FewChannels<T, A>::room, S::rows);
+    if (depth == 0 || depth > most_offsets) return false;
+    const PaddedBlocks blocks = blocks_of(product.axes, product.z.depth);
+    const PixelPlanes<T, A> pixels(blocks);
+    const bool few_filters =
+        product.z.groups == 1 && FewFilters<T, A>::fits(product.output, pixels);
+    if (product.z.depth >= 16 && !few_filters) return false;
     bool finite = blocks.width > 0;
     for (std::int64_t i = 0; i < depth * panels.padded(); ++i) {
       finite = finite & (product.weights[i] * T(0) == T(0));
     }
     if (!finite) return false;
     std::int64_t offsets[most_offsets];
+    if (few_filters) {
+      T weights[most_offsets * FewFilters<T, A>::most];
+      for (std::int64_t k = 0; k < depth; ++k) {
+        std::copy_n(product.weights + k * panels.padded(), panels.columns,
+                    weights + k * panels.columns);
+      }
+      pixels.offsets(offsets);
+      FewFilters<T, A>{product.call, product.output, pixels, product.image, offsets, depth, weights}
+          .run(product.z.samples);
+      return true;
+    }
     blocks.offsets(offsets);
     FewChannels<T, A>{
         product.call, product.output, blocks,          product.image, product.channels(),
@@ -326,7 +371,7 @@ void WindowProduct<T, A, Backward>::run(const KernelCall& call, const ops::ConvA
                                         z.depth,
                                         z.columns,
                                         g * z.columns};
-      if (scatter.pays()) {
+      if (scatter.pays() && !takes_blocks(op, z, output)) {
         scatter.run();
         continue;
       }

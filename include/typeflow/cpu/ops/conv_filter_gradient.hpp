@@ -16,6 +16,7 @@
 
 #include "typeflow/cpu/contraction.hpp"
 #include "typeflow/cpu/ops/conv_runs.hpp"
+#include "typeflow/cpu/ops/few_filters_gradient.hpp"
 #include "typeflow/cpu/ops/padded_blocks.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
 
@@ -52,7 +53,8 @@ class FilterProduct {
     std::int64_t depth;  ///< places of all samples
     std::int64_t of_x;   ///< channels of x in a group
     std::int64_t of_y;   ///< filters of a group
-    bool copies_x;       ///< blocks are copied, because few channels do not fill a tile's rows
+    bool few_filters;    ///< do not fill a vector
+    bool copies_x;       ///< blocks are copied: few channels do not fill a tile's rows
     std::int64_t rows;   ///< rows of a unit
     Panels<S> panels;
     std::int64_t together;  ///< units of a task, which read the same places of x
@@ -72,7 +74,9 @@ class FilterProduct {
           depth(extents[ir::ContractionExtents::depth]),
           of_x(channels / groups),
           of_y(filters / groups),
-          copies_x(may_copy && of_x % S::rows != 0 && of_x < 64 && taps * of_x <= most_offsets),
+          few_filters(groups == 1 && filters <= FewFilters<T, A>::most),
+          copies_x(may_copy && (of_x % S::rows != 0 || few_filters) && of_x < 64 &&
+                   taps * of_x <= most_offsets),
           rows(copies_x ? taps * of_x : of_x),
           panels(of_y) {
       constexpr std::int64_t tasks_wanted = 32;
@@ -212,7 +216,10 @@ class FilterProduct {
     T* const copy_of_y = task.copies + z.x_size();
     T* const tiles = task.sums + group * z.tiles_of_unit() * of_tile;
     if (task.begin == task.end) std::fill_n(tiles, z.tiles_of_unit() * of_tile, T(0));
-    for (std::int64_t number = task.begin; number < task.end; ++number) {
+    const PixelPlanes<T, A> pixels(blocks);
+    const bool of_places = z.few_filters && pixels.fit();
+    if (of_places) sum_few_filters(op, z, pixels, x, y, task, tiles);
+    for (std::int64_t number = task.begin; number < task.end && !of_places; ++number) {
       const PaddedBlocks::Block b = blocks.block(number);
       const std::int64_t place = blocks.number(b);
       const std::int64_t of_line = op.places(2);
@@ -259,6 +266,21 @@ class FilterProduct {
     }
     for (std::int64_t t = 0; t < z.tiles_of_unit(); ++t) {
       repair(op, z, blocks, x, y, t, task, tiles + t * of_tile);
+    }
+  }
+
+  /// The same of so few filters that vectors hold places.
+  static void sum_few_filters(const ops::ConvAttributes& op, const Sizes& z,
+                              const PixelPlanes<T, A>& pixels, const T* x, const T* y,
+                              const Task& task, T* tiles) {
+    std::int64_t offsets[most_offsets + S::rows];
+    pixels.offsets(offsets);
+    std::fill_n(offsets + z.rows, S::rows, offsets[z.rows - 1]);
+    const FewFiltersGradient<T, A> sums{pixels, offsets, z.rows, z.filters};
+    std::fill_n(tiles, z.tiles_of_unit() * of_tile, T(0));
+    for (std::int64_t number = task.begin; number < task.end; ++number) {
+      const PaddedBlocks::Block b = pixels.blocks.block(number);
+      sums.add(b, x, y + pixels.blocks.number(b) * z.filters, op.places(2) * z.filters, tiles);
     }
   }
 

@@ -24,42 +24,53 @@ struct Output {
   T* result;
   std::int64_t columns;
   ResultRows rows;  ///< of the epilogue
+  /// The epilogue for places [first, last) of a result of one column, whose sums lie side by side;
+  /// null: there is no such function.
+  void (*finish_column)(const KernelCall& call, const T* sums, std::int64_t first,
+                        std::int64_t last);
 };
 
-/// The sums of windows at `places` of an image by rows of b, to rows of V vectors: past the caches,
-/// if `streams`. A window's elements lie at `offsets` from its first one.
+/// The sums of windows at `places` of an image by rows of b, V vectors, to rows of `columns`
+/// elements, which lie at `rows` from `to` on: past the caches, if `streams`. A window's elements
+/// lie at `offsets` from its first one. There are `count` places; behind them the lists go on to a
+/// whole tile.
 template <class T, class A, int V>
-[[gnu::noinline, gnu::flatten]] void window_offsets_tile(
-    const T* image, const std::int64_t* places, const std::int64_t* offsets, std::int64_t depth,
-    const T* b, std::int64_t pitch, T* const (&to)[TileShape<T, A>::rows], bool streams) {
+[[gnu::noinline, gnu::flatten]] void window_offsets_tiles(
+    const T* image, const std::int64_t* places, std::int64_t count, const std::int64_t* offsets,
+    std::int64_t depth, const T* panel, std::int64_t pitch, T* to, const std::int64_t* rows,
+    std::int64_t columns, bool streams) {
   using S = TileShape<T, A>;
   using B = xsimd::batch<T, A>;
-  TileSums<T, A, V> sums;
-  sums.clear();
-  const T* at[S::rows];
-  unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = image + places[i]; });
-  for (std::int64_t k = 0; k < depth; ++k, b += pitch) {
-    const std::int64_t offset = offsets[k];
-    B right[V];
-    unrolled<V>([&](auto v)
-                    TYPEFLOW_INLINE_LAMBDA { right[v] = B::load_unaligned(b + v * S::lanes); });
-    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
-      const B left(at[i][offset]);
-      unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
-        sums.sum[i][v] = cpu_kernels::fma(left, right[v], sums.sum[i][v]);
+  using L = Lanes<sizeof(T) == 8, A>;
+  const int of_last = static_cast<int>(columns - (V - 1) * S::lanes);
+  for (; count > 0; count -= S::rows, places += S::rows, rows += S::rows) {
+    TileSums<T, A, V> sums;
+    sums.clear();
+    const T* at[S::rows];
+    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA { at[i] = image + places[i]; });
+    const T* b = panel;
+    for (std::int64_t k = 0; k < depth; ++k, b += pitch) {
+      const std::int64_t offset = offsets[k];
+      B right[V];
+      unrolled<V>([&](auto v)
+                      TYPEFLOW_INLINE_LAMBDA { right[v] = B::load_unaligned(b + v * S::lanes); });
+      unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
+        const B left(at[i][offset]);
+        unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
+          sums.sum[i][v] = cpu_kernels::fma(left, right[v], sums.sum[i][v]);
+        });
       });
-    });
-  }
-  if (streams) {
+    }
     unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
       unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
-        stream_register(to[i] + v * S::lanes, sums.sum[i][v]);
-      });
-    });
-  } else {
-    unrolled<S::rows>([&](auto i) TYPEFLOW_INLINE_LAMBDA {
-      unrolled<V>([&](auto v) TYPEFLOW_INLINE_LAMBDA {
-        sums.sum[i][v].store_unaligned(to[i] + v * S::lanes);
+        T* const element = to + rows[i] + v * S::lanes;
+        if (streams) {
+          stream_register(element, sums.sum[i][v]);
+        } else if (v < V - 1 || of_last == S::lanes) {
+          sums.sum[i][v].store_unaligned(element);
+        } else {
+          L::store(element, sums.sum[i][v], of_last);
+        }
       });
     });
   }
@@ -113,7 +124,8 @@ struct FewChannels {
                 bool streams) const {
     alignas(64) T copy[room];
     std::int64_t places[PaddedBlocks::most_places + S::rows];
-    std::int64_t results[PaddedBlocks::most_places + S::rows];
+    std::int64_t results[PaddedBlocks::most_places + S::rows];  // rows, or where they begin
+    const std::int64_t of_row = output.result != nullptr ? output.columns : 1;
     blocks.copy(block, image, of_pixel, copy);
     const auto in_result = [&](int a, std::int64_t place) {
       return axis(a).first_place + place * axis(a).place_step;
@@ -123,9 +135,12 @@ struct FewChannels {
     for (std::int64_t l = 0; l < block.lines; ++l) {
       const std::int64_t line =
           (plane * axis(1).result + in_result(1, block.line + l)) * axis(2).result;
+      const std::int64_t first[] = {blocks.place(l, 0),
+                                    (line + in_result(2, block.first)) * of_row};
+      const std::int64_t step[] = {blocks.place(0, 1), axis(2).place_step * of_row};
       for (std::int64_t x = 0; x < block.width; ++x, ++count) {
-        places[count] = blocks.place(l, x);
-        results[count] = line + in_result(2, block.first + x);
+        places[count] = first[0] + x * step[0];
+        results[count] = first[1] + x * step[1];
       }
     }
     std::fill_n(places + count, S::rows, places[count - 1]);  // the last row is repeated
@@ -135,33 +150,45 @@ struct FewChannels {
     const std::int64_t together =
         depth * (last_panel - panel) * S::width <= first_cache ? last_panel - panel : 1;
     for (; panel < last_panel; panel += together) {
+      if (together == 1) {
+        tiles(copy, places, results, count, panel, streams);
+        continue;
+      }
       for (std::int64_t i = 0; i < count; i += S::rows) {
         for (std::int64_t p = panel; p < panel + together; ++p) {
-          tile(copy, places + i, results + i,
-               static_cast<int>(std::min<std::int64_t>(S::rows, count - i)), p, streams);
+          tiles(copy, places + i, results + i, std::min<std::int64_t>(S::rows, count - i), p,
+                streams);
         }
       }
     }
   }
 
-  /// A tile's rows by panel p.
-  void tile(const T* copy, const std::int64_t* places, const std::int64_t* results, int count,
-            std::int64_t p, bool streams) const {
-    alignas(64) T sums[S::rows * S::width];
+  /// These rows by panel p.
+  void tiles(const T* copy, const std::int64_t* places, const std::int64_t* results,
+             std::int64_t count, std::int64_t p, bool streams) const {
     const std::int64_t width = panels.width(p);
     const std::int64_t first = column + panels.first(p);
     const std::int64_t last = column + panels.last(p);
-    const bool whole = output.result != nullptr && last - first == width;
-    T* to[S::rows];
-    for (int r = 0; r < S::rows; ++r) {
-      to[r] = whole ? output.result + results[r] * output.columns + first : sums + r * S::width;
+    const T* const panel = weights + (first - column) * depth;
+    const auto multiply = [&](std::int64_t i, std::int64_t n, T* to, const std::int64_t* rows,
+                              std::int64_t stored) {
+      with_vectors<S>(width, [&](auto vectors) {
+        window_offsets_tiles<T, A, vectors()>(copy, places + i, n, offsets, depth, panel, width, to,
+                                              rows, stored, streams);
+      });
+    };
+    if (output.result != nullptr) {
+      multiply(0, count, output.result + first, results, last - first);
+      return;
     }
-    with_vectors<S>(width, [&](auto vectors) {
-      window_offsets_tile<T, A, vectors()>(copy, places, offsets, depth,
-                                           weights + panels.first(p) * depth, width, to,
-                                           whole && streams);
-    });
-    if (!whole) output.finish(call, sums, results, count, first, last);
+    alignas(64) T sums[S::rows * S::width];
+    std::int64_t rows[S::rows];
+    for (int r = 0; r < S::rows; ++r) rows[r] = r * S::width;
+    for (std::int64_t i = 0; i < count; i += S::rows) {
+      const int some = static_cast<int>(std::min<std::int64_t>(S::rows, count - i));
+      multiply(i, some, sums, rows, width);
+      output.finish(call, sums, results + i, some, first, last);
+    }
   }
 };
 

@@ -38,7 +38,7 @@ struct PaddedBlocks {
   PaddedBlocks(const GatherAxis* of, std::int64_t depth, std::int64_t room, std::int64_t least)
       : axes(of), channels(depth) {
     const std::int64_t of_line = axes[0].taps * span(1) * channels;
-    if (of_line <= 0 || axes[1].places <= 0 || axes[2].places <= 0) return;
+    if (of_line <= 0 || span(2) <= 0 || axes[1].places <= 0 || axes[2].places <= 0) return;
     const std::int64_t pixels = room / of_line;
     if (pixels < span(2)) return;
     const auto parts = [](std::int64_t n, std::int64_t most) { return (n + most - 1) / most; };
@@ -94,34 +94,39 @@ struct PaddedBlocks {
   /// Copies a block's pixels from an image whose pixels have `of_pixel` elements.
   template <class T>
   void copy(const Block& b, const T* image, std::int64_t of_pixel, T* to) const {
+    const std::int64_t seen = (b.lines - 1) * axes[1].step + span(1);
+    for (std::int64_t k = 0; k < axes[0].taps; ++k) {
+      for (std::int64_t r = 0; r < seen; ++r) {
+        copy_row(b, image, of_pixel, k, r, to + (k * rows + r) * pitch);
+      }
+    }
+  }
+  /// Copies row r of those in tap k's plane.
+  template <class T>
+  void copy_row(const Block& b, const T* image, std::int64_t of_pixel, std::int64_t k,
+                std::int64_t r, T* row) const {
     const std::int64_t pixels = (b.width - 1) * axes[2].step + span(2);
     const std::int64_t x = b.first * axes[2].step + axes[2].offset;
     const std::int64_t begin = std::clamp<std::int64_t>(-x, 0, pixels);
     const std::int64_t end = std::clamp<std::int64_t>(axes[2].extent - x, begin, pixels);
-    const std::int64_t seen = (b.lines - 1) * axes[1].step + span(1);
-    for (std::int64_t k = 0; k < axes[0].taps; ++k) {
-      const std::int64_t z = b.plane * axes[0].step + axes[0].offset + k * axes[0].tap_step;
-      for (std::int64_t r = 0; r < seen; ++r) {
-        const std::int64_t y = b.line * axes[1].step + axes[1].offset + r;
-        T* const row = to + (k * rows + r) * pitch;
-        if (z < 0 || z >= axes[0].extent || y < 0 || y >= axes[1].extent) {
-          std::fill_n(row, pixels * channels, T(0));
-          continue;
-        }
-        const T* const from =
-            image + (((b.sample * axes[0].extent + z) * axes[1].extent + y) * axes[2].extent + x) *
-                        of_pixel;
-        std::fill_n(row, begin * channels, T(0));
-        if (channels == of_pixel) {
-          std::copy(from + begin * channels, from + end * channels, row + begin * channels);
-        } else {
-          for (std::int64_t i = begin; i < end; ++i) {
-            std::copy_n(from + i * of_pixel, channels, row + i * channels);
-          }
-        }
-        std::fill_n(row + end * channels, (pixels - end) * channels, T(0));
+    const std::int64_t z = b.plane * axes[0].step + axes[0].offset + k * axes[0].tap_step;
+    const std::int64_t y = b.line * axes[1].step + axes[1].offset + r;
+    if (z < 0 || z >= axes[0].extent || y < 0 || y >= axes[1].extent) {
+      std::fill_n(row, pixels * channels, T(0));
+      return;
+    }
+    const T* const from =
+        image +
+        (((b.sample * axes[0].extent + z) * axes[1].extent + y) * axes[2].extent + x) * of_pixel;
+    std::fill_n(row, begin * channels, T(0));
+    if (channels == of_pixel) {
+      std::copy(from + begin * channels, from + end * channels, row + begin * channels);
+    } else {
+      for (std::int64_t i = begin; i < end; ++i) {
+        std::copy_n(from + i * of_pixel, channels, row + i * channels);
       }
     }
+    std::fill_n(row + end * channels, (pixels - end) * channels, T(0));
   }
 };
 

@@ -20,12 +20,12 @@ using test::ConvAxis;
 using test::Convolution;
 using test::Random;
 
-/// What all of them compile to.
-template <class T, int Groups>
+/// What all of them compile to. Results of one column have kernels of their own.
+template <class T, int Groups, int Channels = 4, int Filters = 6>
 constexpr void kernels_of(tf::Graph& g) {
-  auto x = tf::placeholder<T, 2, 5, 5, 4>(g, "x");
-  auto w = tf::placeholder<T, 3, 3, 4 / Groups, 6>(g, "w");
-  auto dy = tf::placeholder<T, 2, 5, 5, 6>(g, "dy");
+  auto x = tf::placeholder<T, 2, 5, 5, Channels>(g, "x");
+  auto w = tf::placeholder<T, 3, 3, Channels / Groups, Filters>(g, "w");
+  auto dy = tf::placeholder<T, 2, 5, 5, Filters>(g, "dy");
   auto y = conv2d<tf::ConvOptions<2>{.groups = Groups}>(x, w).named("y");
   auto [dx, dw] = gradients(y, tf::grad_ys(dy), x, w);
   dx.named("dx");
@@ -232,10 +232,13 @@ void check(const Drawn& d, std::uint64_t seed, const test::KernelTable& kernels,
 test::KernelTable all_kernels() {
   test::KernelTable kernels;
   kernels.add<&kernels_of<float, 1>>();
+  kernels.add<&kernels_of<float, 1, 1, 1>>();
   kernels.add<&kernels_of<float, 2>>();
   kernels.add<&kernels_of<double, 1>>();
+  kernels.add<&kernels_of<double, 1, 1, 1>>();
   kernels.add<&kernels_of<double, 2>>();
   kernels.add<&kernels_of<tf::bfloat16, 1>>();
+  kernels.add<&kernels_of<tf::bfloat16, 1, 1, 1>>();
   kernels.add<&kernels_of<tf::bfloat16, 2>>();
   return kernels;
 }
@@ -354,18 +357,63 @@ TEST_CASE("convolutions of images of few channels") {
                threads.executor());
 }
 
+TEST_CASE("convolutions by few filters, whose kernels fill vectors with places") {
+  const test::KernelTable kernels = all_kernels();
+  tf::ThreadPool threads(3);
+  std::uint64_t seed = 1;
+  constexpr int channel_counts[] = {1, 2, 3, 8, 15, 16, 33};
+  constexpr int kernel_sizes[] = {1, 2, 3, 5, 9};
+  for (const int channels : channel_counts) {
+    for (const int kernel : kernel_sizes) {
+      for (const int filters : {1, 2, 3, 4, 5}) {
+        if (channels * kernel > 100) continue;
+        const int stride = 1 + static_cast<int>(seed % 7 == 0) + static_cast<int>(seed % 11 == 0);
+        const int dilation = 1 + static_cast<int>(seed % 5 == 0);
+        const Drawn d = few(static_cast<int>(seed % 4), 1 + static_cast<int>(seed % 37), channels,
+                            kernel, filters, stride, dilation, static_cast<tf::Padding>(seed % 3));
+        tf::Stream* const stream = seed % 2 == 0 ? nullptr : threads.executor();
+        check<float>(d, seed, kernels, stream, seed % 4 != 0);
+        if (seed % 3 == 0) check<double>(d, seed, kernels, stream, seed % 4 != 0);
+        if (seed % 9 == 0) check<tf::bfloat16>(d, seed, kernels, stream, seed % 4 != 0);
+        ++seed;
+      }
+    }
+  }
+  // Lines that are cut.
+  for (const int filters : {1, 2}) {
+    for (const bool finite : {true, false}) {
+      Drawn d{1, {}};
+      d.numbers.batch = 3;
+      d.numbers.channels = 1;
+      d.numbers.filters = filters;
+      d.numbers.axes[2].in = 3001;
+      d.numbers.axes[2].size = 9;
+      test::set_padding(d.numbers.axes[2], tf::Padding::same, 0, 0);
+      check<float>(d, ++seed, kernels, threads.executor(), finite);
+      check<double>(d, ++seed, kernels, nullptr, finite);
+      d.numbers.axes[2].stride = 2;
+      test::set_padding(d.numbers.axes[2], tf::Padding::same, 0, 0);
+      check<float>(d, ++seed, kernels, nullptr, finite);
+    }
+  }
+}
+
 TEST_CASE("convolutions have equal bits for any number of threads") {
   const test::KernelTable kernels = all_kernels();
   tf::ThreadPool two(2);
   tf::ThreadPool three(3);
   tf::ThreadPool eight(8);
   std::uint64_t seed = 0;
-  for (const Drawn& d : {few(1, 70, 1, 5, 32, 1, 1, tf::Padding::same),
-                         few(3, 40, 3, 3, 70, 2, 1, tf::Padding::same),
-                         few(5, 31, 5, 4, 16, 1, 1, tf::Padding::given),
-                         few(2, 60, 3, 11, 24, 4, 1, tf::Padding::same),
-                         few(9, 9, 32, 5, 17, 1, 1, tf::Padding::same),
-                         few(8, 13, 33, 1, 40, 2, 1, tf::Padding::same)}) {
+  for (const Drawn& d :
+       {few(1, 70, 1, 5, 32, 1, 1, tf::Padding::same),
+        few(3, 40, 3, 3, 70, 2, 1, tf::Padding::same),
+        few(5, 31, 5, 4, 16, 1, 1, tf::Padding::given),
+        few(2, 60, 3, 11, 24, 4, 1, tf::Padding::same),
+        few(9, 9, 32, 5, 17, 1, 1, tf::Padding::same),
+        few(8, 13, 33, 1, 40, 2, 1, tf::Padding::same),
+        few(3, 70, 1, 3, 1, 1, 1, tf::Padding::same), few(2, 90, 3, 5, 2, 1, 1, tf::Padding::given),
+        few(2, 90, 1, 3, 4, 2, 1, tf::Padding::same),
+        few(4, 40, 9, 3, 1, 1, 2, tf::Padding::same)}) {
     Random random(++seed);
     tf::HostTensors feeds;
     for (const char* name : {"x", "w", "dy"}) {
