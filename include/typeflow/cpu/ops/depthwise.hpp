@@ -3,7 +3,7 @@
 
 // The depthwise convolution and its gradient for the image (ops/nn/depthwise.hpp): vectors of
 // channels, for several neighbouring positions at a time, so that a filter's elements are loaded
-// once for all of them.
+// once for all of them. If a vector has several positions of a line, it has all channels of each.
 
 #include <algorithm>
 #include <cstdint>
@@ -84,10 +84,14 @@ class DepthwiseLoops {
     const std::int64_t taps = rows_.taps * columns_.taps / (rows_.divisor * columns_.divisor) + 1;
     const std::int64_t vectors = columns_.written * ((channels_ + N - 1) / N);
     const std::int64_t cost = vectors * taps * cost_of_products;
+    alignas(64) T repeated[most_repeated];
+    const Repeated filters = repeat(repeated);
     parallel(call, images_ * rows_.written, grain_of_cost(cost),
              [&](std::int64_t begin, std::int64_t end) {
                for (std::int64_t row = begin; row < end; ++row) {
-                 for (std::int64_t phase = 0; phase < columns_.divisor; ++phase) line(row, phase);
+                 for (std::int64_t phase = 0; phase < columns_.divisor; ++phase) {
+                   line(row, phase, filters);
+                 }
                }
              });
   }
@@ -100,8 +104,89 @@ class DepthwiseLoops {
   static constexpr int side_by_side = channel_vectors<A, T>;
   static constexpr int of_three = side_by_side / 2;  ///< the same of three taps
 
+  static constexpr std::int64_t most_repeated = 8192;
+  static constexpr int at_once = TileShape<T, A>::rows;  ///< vectors of positions
+
+  /// The filters for vectors of positions and all their channels. After `count` vectors their lanes
+  /// have the same channels again; further ones follow, for several vectors at once.
+  struct Repeated {
+    const T* vectors;
+    std::int64_t count;  ///< 0: vectors have channels of one position
+    std::int64_t of_tap() const { return (count + at_once) * N; }
+  };
+  Repeated repeat(T* to) const {
+    Repeated r{to, 0};
+    if (channels_ == 0 || channels_ >= N || columns_.scale * columns_.divisor > 1) return r;
+    const std::int64_t count = channels_ / common_divisor(channels_, N);
+    const std::int64_t taps = rows_.taps * columns_.taps;
+    if (taps * (count + at_once) * N > most_repeated) return r;
+    r.count = count;
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      for (std::int64_t i = 0, c = 0; i < r.of_tap(); ++i) {
+        *to++ = w_[tap * channels_ + c];
+        if (++c == channels_) c = 0;
+      }
+    }
+    return r;
+  }
+
+  /// Positions [begin, end) of a row, for which all of its taps exist.
+  TYPEFLOW_INLINE void few_channels(const T* x, T* y, std::int64_t begin, std::int64_t end,
+                                    const TapAxis::Taps& of_rows, const TapAxis::Taps& in_row,
+                                    const Repeated& filters) const {
+    const std::int64_t first = begin * channels_;
+    const std::int64_t count = end * channels_ - first;
+    const auto compute = [&](auto vectors, std::int64_t i, int lanes) TYPEFLOW_INLINE_LAMBDA {
+      few_channels<vectors()>(x + first + i, y + first + i, lanes, i % (filters.count * N), of_rows,
+                              in_row, filters);
+    };
+    const auto several = [&](auto vectors) TYPEFLOW_INLINE_LAMBDA {
+      constexpr std::int64_t size = vectors() * N;
+      for (std::int64_t i = 0; i < count; i += size) {  // the last ones are computed again
+        compute(vectors, std::min(i, count - size), N);
+      }
+    };
+    if (count >= at_once * N) {
+      several(std::integral_constant<int, at_once>{});
+    } else if (count >= at_once / 2 * N) {
+      several(std::integral_constant<int, at_once / 2>{});
+    } else {
+      for (std::int64_t i = 0; i < count; i += N) {
+        compute(std::integral_constant<int, 1>{}, i,
+                static_cast<int>(std::min<std::int64_t>(N, count - i)));
+      }
+    }
+  }
+  /// U vectors, or the first lanes of one.
+  template <int U>
+  TYPEFLOW_INLINE void few_channels(const T* x, T* y, int lanes, std::int64_t filter_at,
+                                    const TapAxis::Taps& of_rows, const TapAxis::Taps& in_row,
+                                    const Repeated& filters) const {
+    V sum[U];
+    unrolled<U>([&](auto u) TYPEFLOW_INLINE_LAMBDA { sum[u] = V(T(0)); });
+    std::int64_t r = of_rows.source;
+    for (std::int64_t i = of_rows.first; i < rows_.taps; i += of_rows.every) {
+      const bool exists = r >= 0 && r < rows_.read;
+      const T* from = x + (r * columns_.read + in_row.source) * channels_;
+      r += of_rows.advance;
+      if (!exists) continue;
+      const T* filter = filters.vectors + i * columns_.taps * filters.of_tap() + filter_at;
+      for (std::int64_t j = 0; j < columns_.taps; ++j) {
+        unrolled<U>([&](auto u) TYPEFLOW_INLINE_LAMBDA {
+          const V read = U > 1 ? L::load(from + u * N) : L::load(from, lanes);
+          sum[u] = cpu_kernels::fma(read, L::load(filter + u * N), sum[u]);
+        });
+        from += in_row.advance * channels_;
+        filter += filters.of_tap();
+      }
+    }
+    unrolled<U>([&](auto u) TYPEFLOW_INLINE_LAMBDA {
+      U > 1 ? L::store(y + u * N, sum[u]) : L::store(y, sum[u], lanes);
+    });
+  }
+
   /// The positions `phase`, `phase` + divisor... of a row: they use the same taps.
-  [[gnu::flatten]] void line(std::int64_t row, std::int64_t phase) const {
+  [[gnu::flatten]] void line(std::int64_t row, std::int64_t phase, const Repeated& filters) const {
     const std::int64_t count = (columns_.written - phase + columns_.divisor - 1) / columns_.divisor;
     const TapAxis::Taps in_row = columns_.of(phase);
     // Positions for which all taps exist.
@@ -117,7 +202,10 @@ class DepthwiseLoops {
     const T* const image = x_ + row / rows_.written * rows_.read * columns_.read * channels_;
     T* const y = y_ + (row * columns_.written + phase) * channels_;
     for (std::int64_t u = 0; u < count;) {
-      if (u >= begin && u + together <= end && u + together <= count) {
+      if (filters.count > 0 && u == begin && u < std::min(end, count)) {
+        u = std::min(end, count);
+        few_channels(image, y, begin, u, of_rows, in_row, filters);
+      } else if (u >= begin && u + together <= end && u + together <= count) {
         all_channels<together>(image, y, u, of_rows, in_row);
         u += together;
       } else {
