@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "typeflow/cpu/product_kernel.hpp"
 #include "typeflow/cpu/rows.hpp"
 #include "typeflow/ops/nn/pool.hpp"
 
@@ -45,7 +46,10 @@ class PoolLoops {
     }
   };
 
-  PoolLoops(const ops::WindowAttributes& window, const Tensor& x) : image_(window, x.extents) {}
+  PoolLoops(const ops::WindowAttributes& window, const Tensor& x) : image_(window, x.extents) {
+    constexpr std::int64_t near = std::int64_t{1} << 23;  // bytes that come soon anyway
+    asks_ = x.size() * std::int64_t{sizeof(T)} > near;
+  }
 
   /// Calls f(block) for all channels, `widest` vectors at once and then one after the other.
   template <int Widest, class F>
@@ -106,6 +110,24 @@ class PoolLoops {
     }
   }
 
+  /// Asks for what places further on read in the last rows of a window, which no window above has
+  /// read. Rows lie apart, and each is a run of memory that soon ends.
+  template <int U>
+  TYPEFLOW_INLINE void ask_ahead(const Block<U>& block, const T* x, std::int64_t image,
+                                 const Range& d, const Range& h, const Range& w) const {
+    if (U == 1 || !asks_) return;
+    constexpr std::int64_t ahead = 3072 / sizeof(T);
+    constexpr std::int64_t line = std::max<std::int64_t>(64 / sizeof(T), N);
+    for (std::int64_t i = d.begin; i < d.end; ++i) {
+      for (std::int64_t j = std::max(h.begin, h.end - image_.axis[1].stride); j < h.end; ++j) {
+        std::int64_t at = pixel(image, i, j, w.begin) + block.c + ahead;
+        for (std::int64_t k = 0; k < image_.axis[2].stride; ++k, at += image_.channels) {
+          for (std::int64_t e = 0; e < U * N; e += line) cpu_kernels::prefetch(x, at + e);
+        }
+      }
+    }
+  }
+
   const typeflow::detail::PoolImage& image() const { return image_; }
 
  private:
@@ -123,6 +145,7 @@ class PoolLoops {
   }
 
   typeflow::detail::PoolImage image_;
+  bool asks_;
 };
 
 /// a, or b where it is larger or the first NaN.
@@ -162,6 +185,7 @@ struct kernel_of<ops::MaxPool> {
       loops.template each_block<4>(
           [&]<int U>(const typename PoolLoops<A, T>::template Block<U>& block)
               TYPEFLOW_INLINE_LAMBDA {
+                loops.ask_ahead(block, x, n, in_d, in_h, in_w);
                 V best[U];
                 for (int u = 0; u < U; ++u) best[u] = block.load(first, u);
                 loops.each_pixel(n, in_d, in_h, in_w, [&](std::int64_t at) TYPEFLOW_INLINE_LAMBDA {
@@ -320,6 +344,7 @@ struct kernel_of<ops::AvgPool> {
       loops.template each_block<4>(
           [&]<int U>(const typename PoolLoops<A, T>::template Block<U>& block)
               TYPEFLOW_INLINE_LAMBDA {
+                loops.ask_ahead(block, x, n, in_d, in_h, in_w);
                 V sum[U];
                 for (V& s : sum) s = V(C(0));
                 loops.each_pixel(n, in_d, in_h, in_w, [&](std::int64_t at) TYPEFLOW_INLINE_LAMBDA {
