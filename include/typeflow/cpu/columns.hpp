@@ -109,6 +109,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
     std::int64_t position[M::inputs + 1];
     std::int64_t outer;
     std::int64_t ahead;  ///< rows between one that is read and one that is fetched
+    std::int64_t known;  ///< rows, this and later outer indices', whose offsets lie side by side
     ElementContext at;
   };
 
@@ -128,6 +129,9 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
     Place p;
     p.at.random = call.random;
     p.outer = outer;
+    if constexpr (M::gathers) {
+      p.known = Outer == 1 ? (call.extents[0] - outer) * g.length : g.length;
+    }
     std::int64_t coordinate[Outer + 1];
     std::int64_t rest = outer;
     for (int k = Outer - 1; k >= 0; --k) {
@@ -162,6 +166,10 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
       if ((In::axes >> k & 1u) == 0) continue;
       offset += coordinate[k] * g.in[I].stride[k];
       position = coordinate[k];
+    }
+    if constexpr (In::spec.offsets != 0) {
+      const auto& stride = g.in[In::spec.offsets - 1].stride;
+      if (Outer == 0 || stride[Outer] != 1 || stride[0] != g.length) p.known = g.length;
     }
     if constexpr (In::is_index) {
       p.position[I] = position;
@@ -364,7 +372,7 @@ struct Code<ir::ColumnsKernel<Wide, Outer, Inner, B>, A> {
           if constexpr (Folded && In::spec.offsets == 0) {
             __builtin_prefetch(at + j + p.ahead * g.in[I].stride[Outer]);
           } else if constexpr (Folded) {
-            const std::int64_t next = std::min(k + p.ahead, g.length - 1);
+            const std::int64_t next = std::min(k + p.ahead, p.known - 1);
             __builtin_prefetch(at + j + offset<In::spec.offsets - 1>(g, p, next) -
                                offset<In::spec.offsets - 1>(g, p, k));
           }
