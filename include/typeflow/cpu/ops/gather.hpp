@@ -234,11 +234,36 @@ struct kernel_of<ops::RowOffsets> {
   }
 };
 
-/// element := f(element, value), for `count` elements.
-template <class T, class N, class F>
-TYPEFLOW_INLINE void add_slice(const T* __restrict value, N count, T* __restrict slice,
-                               const F& f) {
-  for (std::int64_t i = 0; i < count; ++i) slice[i] = f(slice[i], value[i]);
+/// element := f(element, value), for N elements in registers.
+template <std::int64_t N, class T, class F>
+TYPEFLOW_INLINE void add_line(const T* value, T* slice, const F& f) {
+  T given[N];
+  T sums[N];
+  std::memcpy(given, value, sizeof given);
+  std::memcpy(sums, slice, sizeof sums);
+#pragma GCC unroll 1
+  for (std::int64_t i = 0; i < N; ++i) sums[i] = f(sums[i], given[i]);
+  std::memcpy(slice, sums, sizeof sums);
+}
+/// The same for `elements` of the slice at each of `count` indices, and of the index's slice of
+/// values. Slices lie `inner` elements apart.
+template <std::int64_t N, class T, class F>
+[[gnu::noinline]] void add_slices(const std::int64_t* index, std::int64_t count,
+                                  std::int64_t extent, std::int64_t inner, std::int64_t elements,
+                                  const T* value, T* slices, const F& f) {
+  if (elements == N) {
+    for (std::int64_t k = 0; k < count; ++k, value += inner) {
+      if (is_inside(index[k], extent)) add_line<N>(value, slices + index[k] * inner, f);
+    }
+    return;
+  }
+  for (std::int64_t k = 0; k < count; ++k, value += inner) {
+    if (!is_inside(index[k], extent)) continue;
+    T* const slice = slices + index[k] * inner;
+    std::int64_t r = 0;
+    for (; r + N <= elements; r += N) add_line<N>(value + r, slice + r, f);
+    for (; r < elements; ++r) slice[r] = f(slice[r], value[r]);
+  }
 }
 /// The same for the elements of the slice at each index and of the index's
 /// slice of values, in the order of the indices.
@@ -270,14 +295,9 @@ void scatter_slices(const detail::IndexLoops& loops, const Tensor& indices, cons
                    }
                    continue;
                  }
-                 for (std::int64_t k = 0; k < count; ++k, value += loops.inner) {
-                   if (!is_inside(index.at[k], loops.extent)) continue;
-                   T* const slice = slices + index.at[k] * loops.inner;
-                   std::int64_t r = from;
-                   constexpr std::integral_constant<std::int64_t, width> line;
-                   for (; r + line <= to; r += line) add_slice(value + r, line, slice + r, f);
-                   if (r < to) add_slice(value + r, to - r, slice + r, f);
-                 }
+                 add_slices<width>(index.at, count, loops.extent, loops.inner, to - from,
+                                   value + from, slices + from, f);
+                 value += count * loops.inner;
                }
              }
            });
