@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from . import Case, jnp, torch
+from . import F, Case, jax, jnp, torch
 from ..operands import COLUMNS, MATRIX, ROWS, between, normal
 
 CUBE = normal(64, 1024, 64)
+SLICES = normal(100_000, 16)
+IDS = between(0, 1000, 100_000)
 # Of what a case's name says: the operand, the axes, PyTorch's axes.
 OF = {"": (MATRIX, None, (0, 1)), "row": (MATRIX, 1, 1), "column": (MATRIX, 0, 0),
       "middle": (CUBE, 1, 1)}
@@ -75,4 +77,13 @@ CASES = [
     Case("row_any", [between(0, 2, ROWS, COLUMNS, type="bool")],
          lambda x, **o: torch.any(x, 1, **o), lambda x: x.any(1)),
     Case("trace", [normal(2048, 2048)], lambda x: torch.trace(x), "trace", tolerance=1e-4),
+    Case("segment_sums", [SLICES, IDS], lambda x, i: torch.zeros(1000, 16).index_add_(0, i, x),
+         lambda x, i: jax.ops.segment_sum(x, i, 1000), tolerance=1e-3),
+    Case("segment_max", [SLICES, IDS],
+         lambda x, i: torch.full((1000, 16), -torch.inf).index_reduce_(0, i, x, "amax"),
+         lambda x, i: jax.ops.segment_max(x, i, 1000)),
+    Case("bag_means", [normal(10_000, 128), between(0, 10_000, 1024, 16)],
+         lambda x, i: F.embedding_bag(i, x, mode="mean"), lambda x, i: x[i].mean(1)),
+    Case("histogram", [between(0, 256, 1_000_000)], lambda i: torch.bincount(i, minlength=256),
+         lambda i: jnp.bincount(i, length=256)),
 ]
