@@ -21,11 +21,15 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-/// The epilogue of a column: see Output::finish_column.
+/// The epilogue of places: see Output::finish_places.
 template <class E>
 void finish_places(const KernelCall& call, const typename E::T* sums, std::int64_t first,
                    std::int64_t last) {
-  E::finish_column(call, E::operations(call), {}, sums, first, last);
+  if constexpr (E::variant == ops::ConvAttributes::one_column) {
+    E::finish_column(call, E::operations(call), {}, sums, first, last);
+  } else {
+    E::finish_points(call, E::operations(call), {}, sums, first, last);
+  }
 }
 
 template <class E>
@@ -33,8 +37,8 @@ Output<typename E::T> output_of(const KernelCall& call) {
   Output<typename E::T> output{&finish_tile<E>, E::is_product ? E::result(call, {}, 0, 0) : nullptr,
                                call.extents[ir::ContractionExtents::columns], E::result_rows(call),
                                nullptr};
-  if constexpr (E::variant == 1 && !E::is_product && E::finishes_columns) {
-    output.finish_column = &finish_places<E>;
+  if constexpr (E::variant != 0 && !E::is_product && E::finishes_columns) {
+    output.finish_places = &finish_places<E>;
   }
   return output;
 }

@@ -24,9 +24,9 @@ struct Output {
   T* result;
   std::int64_t columns;
   ResultRows rows;  ///< of the epilogue
-  /// The epilogue for places [first, last) of a result of one column, whose sums lie side by side;
-  /// null: there is no such function.
-  void (*finish_column)(const KernelCall& call, const T* sums, std::int64_t first,
+  /// The epilogue for places [first, last) of a result of few columns, whose sums lie one place
+  /// after the other; null: there is no such function.
+  void (*finish_places)(const KernelCall& call, const T* sums, std::int64_t first,
                         std::int64_t last);
 };
 

@@ -130,27 +130,33 @@ struct FewFilters {
   template <int F>
   void interleave(const T* sums, std::int64_t count, T* to) const {
     if constexpr (F > 1) {
-      if (output.columns < F) return interleave<F - 1>(sums, count, to);
+      if (output.columns < F) {
+        interleave<F - 1>(sums, count, to);
+        return;
+      }
       for (std::int64_t i = 0; i < count; ++i) {
         unrolled<F>([&](auto f)
                         TYPEFLOW_INLINE_LAMBDA { to[i * F + f] = sums[f * most_places + i]; });
       }
+    } else {
+      std::copy_n(sums, count, to);
     }
   }
 
   /// Sums of `count` places from number `place` on, which lie side by side in the result.
   void write(const T* sums, std::int64_t place, std::int64_t count) const {
     const std::int64_t columns = output.columns;
-    if (columns == 1 && output.result != nullptr) {
-      std::copy_n(sums, count, output.result + place);
-      return;
-    }
-    if (output.finish_column != nullptr) {
-      output.finish_column(call, sums, place, place + count);
-      return;
-    }
     if (output.result != nullptr) {
       interleave<most>(sums, count, output.result + place * columns);
+      return;
+    }
+    if (output.finish_places != nullptr) {
+      alignas(64) T rows[most > 1 ? most * most_places : 1];
+      if (columns > 1) {
+        interleave<most>(sums, count, rows);
+        sums = rows;
+      }
+      output.finish_places(call, sums, place, place + count);
       return;
     }
     alignas(64) T tile[S::rows * S::width] = {};

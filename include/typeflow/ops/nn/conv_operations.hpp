@@ -68,8 +68,14 @@ struct ConvAttributes {
     return channels > 0 && filters > 0 && channels % groups == 0 && filters % groups == 0;
   }
   static constexpr bool takes(DType a, DType b) { return has_wide_sums(a, b, sums_of(a, b)); }
-  /// The further extents for kernels. `loops` is 1 if the result has one column: a processor's
-  /// kernel then has an epilogue for several places at once.
+  /// Of a result of one column, or of few, a processor's kernel has an epilogue for several places
+  /// at once.
+  static constexpr unsigned one_column = 1;
+  static constexpr unsigned few_columns = 2;
+  static constexpr unsigned loops_of(Extent columns) {
+    return columns == 1 ? one_column : columns > 1 && columns <= 4 ? few_columns : 0;
+  }
+  /// The further extents for kernels.
   constexpr Contraction contraction_of(Extent samples, Extent channels, Extent filters) const {
     Contraction c;
     c.extents[0] = samples;
@@ -158,7 +164,7 @@ struct Conv : contraction, ConvAttributes {
     const Extent channels = x.dims.extent[op.rank + 1];
     Contraction c = op.contraction_of(x.dims.extent[0], channels, w.dims.extent[op.rank + 1]);
     c.depth.multiply(op.taps() * (channels / op.groups));
-    c.loops = w.dims.extent[op.rank + 1] == 1;
+    c.loops = loops_of(w.dims.extent[op.rank + 1]);
     return c;
   }
   static constexpr std::array<Dims, 3> shapes(const Conv& op, const std::int64_t* further,
@@ -201,7 +207,7 @@ struct ConvInputGradient : contraction, ConvAttributes {
     for (int i = 0; i < max_window_rank; ++i) {  // every stride-th of a window's taps meets a place
       c.depth.multiply((op.window.size[i] + op.window.stride[i] - 1) / op.window.stride[i]);
     }
-    c.loops = w.dims.extent[op.rank] * op.groups == 1;
+    c.loops = loops_of(w.dims.extent[op.rank] * op.groups);
     return c;
   }
   static constexpr std::array<Dims, 3> shapes(const ConvInputGradient& op,

@@ -20,7 +20,7 @@ using test::ConvAxis;
 using test::Convolution;
 using test::Random;
 
-/// What all of them compile to. Results of one column have kernels of their own.
+/// What all of them compile to. Results of one column and of few have kernels of their own.
 template <class T, int Groups, int Channels = 4, int Filters = 6>
 constexpr void kernels_of(tf::Graph& g) {
   auto x = tf::placeholder<T, 2, 5, 5, Channels>(g, "x");
@@ -233,12 +233,15 @@ test::KernelTable all_kernels() {
   test::KernelTable kernels;
   kernels.add<&kernels_of<float, 1>>();
   kernels.add<&kernels_of<float, 1, 1, 1>>();
+  kernels.add<&kernels_of<float, 1, 6, 2>>();
   kernels.add<&kernels_of<float, 2>>();
   kernels.add<&kernels_of<double, 1>>();
   kernels.add<&kernels_of<double, 1, 1, 1>>();
+  kernels.add<&kernels_of<double, 1, 6, 2>>();
   kernels.add<&kernels_of<double, 2>>();
   kernels.add<&kernels_of<tf::bfloat16, 1>>();
   kernels.add<&kernels_of<tf::bfloat16, 1, 1, 1>>();
+  kernels.add<&kernels_of<tf::bfloat16, 1, 6, 2>>();
   kernels.add<&kernels_of<tf::bfloat16, 2>>();
   return kernels;
 }
