@@ -241,7 +241,9 @@ TYPEFLOW_INLINE void add_line(const T* value, T* slice, const F& f) {
   T sums[N];
   std::memcpy(given, value, sizeof given);
   std::memcpy(sums, slice, sizeof sums);
+#ifndef __CUDACC__  // nvcc does not know it
 #pragma GCC unroll 1
+#endif
   for (std::int64_t i = 0; i < N; ++i) sums[i] = f(sums[i], given[i]);
   std::memcpy(slice, sums, sizeof sums);
 }
