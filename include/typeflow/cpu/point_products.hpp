@@ -37,7 +37,7 @@ class PointProducts {
   static bool fits(const ProductKernel<T>& kernel, const std::int64_t* extents) {
     const auto is_short = [](std::int64_t x) { return x > 1 && x <= most; };
     const std::int64_t depth = extents[Extents::depth];
-    return kernel.count == 1 && (kernel.is_result || kernel.finish_points != nullptr) &&
+    return kernel.count == 1 && (kernel.is_result || kernel.finish_rows != nullptr) &&
            !kernel.transposed_a && kernel.pitch_a == depth &&
            extents[Extents::rows] >= least_rows && is_short(depth) &&
            is_short(extents[Extents::columns]);
@@ -88,7 +88,7 @@ class PointProducts {
     } else {
       multiply<0>(first, last, to);
     }
-    if (!kernel.is_result) kernel.finish_points(call, 0, sums, first, last);
+    if (!kernel.is_result) kernel.finish_rows(call, 0, sums, first, last);
   }
 
   /// Rows [first, last) of the result. Of a known depth, what rows are multiplied by stays in

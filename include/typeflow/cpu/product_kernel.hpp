@@ -214,13 +214,11 @@ struct ProductKernel {
   /// lie one after the other.
   void (*finish)(const KernelCall& call, std::int64_t matrix, const T* tiles, std::int64_t first,
                  std::int64_t last, std::int64_t column, std::int64_t last_column);
-  /// The same for rows [first, last) of a matrix that has one column, whose sums lie side by side;
-  /// null: there is no such function.
-  void (*finish_column)(const KernelCall& call, std::int64_t matrix, const T* sums,
-                        std::int64_t first, std::int64_t last) = nullptr;
-  /// The same of short rows, one after the other; `sums` has a vector's elements behind the last.
-  void (*finish_points)(const KernelCall& call, std::int64_t matrix, const T* sums,
-                        std::int64_t first, std::int64_t last) = nullptr;
+  /// The same for rows [first, last) of a matrix of few columns, whose sums lie one row after the
+  /// other. Of several columns, `sums` has a vector's elements behind the last. Null: there is no
+  /// such function.
+  void (*finish_rows)(const KernelCall& call, std::int64_t matrix, const T* sums,
+                      std::int64_t first, std::int64_t last) = nullptr;
   /// The operand that `finish` writes first, and bytes of an element; 0: it is part of a larger
   /// tensor, or nothing follows the products.
   int result = 0;

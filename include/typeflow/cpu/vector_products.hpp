@@ -68,8 +68,8 @@ void finish_vector(const KernelCall& call, const ProductKernel<T>& kernel, std::
     kernel.finish(call, matrix, sums, 0, 1, first, last);
     return;
   }
-  if (kernel.finish_column != nullptr) {
-    kernel.finish_column(call, matrix, sums, first, last);
+  if (kernel.finish_rows != nullptr) {
+    kernel.finish_rows(call, matrix, sums, first, last);
     return;
   }
   using S = TileShape<T, A>;

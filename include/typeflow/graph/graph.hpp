@@ -162,6 +162,14 @@ class Graph {
   /// The first mistake; empty if there is none.
   Message error{};
 
+  /// Nodes that are added from now on get this one's scope, device, region and source.
+  constexpr void stand_at(const Node& node) {
+    scope = node.scope;
+    device = node.device;
+    region = node.region;
+    source = node.source;
+  }
+
   /// Adds a node with `count` inputs; the caller adds the values of its outputs. (These functions
   /// run for every node while the compiler evaluates, so they are plain.)
   constexpr Id add_node(const Op& op, const Id* inputs, int count, int output_count,

@@ -191,7 +191,8 @@ class ScaledProduct {
   /// -1, 0 or 1; NaN if the product is.
   double sign() const { return mantissa_ > 0 ? 1 : mantissa_ < 0 ? -1 : mantissa_; }
   double log_of_size() const {
-    // Of a factor from sqrt(1/2) to sqrt(2), so that the two terms do not cancel near 1.
+    // The logarithm's argument lies between sqrt(1/2) and sqrt(2): near 1 the two terms would
+    // cancel otherwise.
     const bool doubled = std::abs(mantissa_) < std::numbers::sqrt2 / 2;
     return std::log(std::abs(doubled ? 2 * mantissa_ : mantissa_)) +
            static_cast<double>(exponent_ - doubled) * std::numbers::ln2;

@@ -8,9 +8,9 @@
 // that reads x * c are slices of it, they are products of slices of x. Slices are strided views
 // (strided_views.hpp). So what turns halves of rows, as rotary positions do, is one loop.
 //
-// Every element is computed as before, and as often. No operand has to be stored for it that was
-// not, and nothing leaves the kernel of a product or of a fold: what other tensors an operation
-// reads is in memory anyway, or is repeated along the axis.
+// Every element is computed as before, and no more elements are computed. What other tensors the
+// operation reads is in memory anyway, or repeats along the axis: so no operand has to be stored
+// for it, and nothing leaves the kernel of a product or of a fold.
 
 #include <cstdint>
 #include <utility>
@@ -176,7 +176,7 @@ class Distributor {
         return none;
       }
     }
-    stand_at(node);
+    graph_.stand_at(node);
     Id parts[most_parts] = {};
     Extent begin = 0;
     for (int p = 0; p < joined.inputs.count; ++p) {
@@ -256,7 +256,7 @@ class Distributor {
     }
     if (!reads_any) return none;
     const SliceWindow window = operation_of<ops::Slice>(AnyExpr{&graph_, slice.outputs.first});
-    stand_at(node);
+    graph_.stand_at(node);
     Id operands[max_arity] = {};
     for (Id k = 0; k < node.inputs.count; ++k) {
       operands[k] = sliced(graph_.input(node, k), window, size, whole);
@@ -288,12 +288,6 @@ class Distributor {
     const Type type(graph_.type_of(node.outputs.first).dtype, size);
     return graph_.add_value(*node.op, operands, node.inputs.count, graph_.intern(type), words,
                             node.attributes.count);
-  }
-  constexpr void stand_at(const Node& node) {
-    graph_.scope = node.scope;
-    graph_.device = node.device;
-    graph_.region = node.region;
-    graph_.source = node.source;
   }
 
   /// Appends a node to the order, after those that it needs: new ones, or equal ones that were dead

@@ -234,9 +234,7 @@ class Recognizer {
     return node;
   }
   constexpr void stand_at(const Node& node, Id region) {
-    graph_.scope = node.scope;
-    graph_.device = node.device;
-    graph_.source = node.source;
+    graph_.stand_at(node);
     graph_.region = region;
   }
   constexpr void put(Scope& scope, Id value, Id made) {

@@ -182,7 +182,7 @@ class Simplifier {
     }
     if (op.simplifies) {
       const Id first = graph_.nodes.size();
-      stand_at(node);
+      graph_.stand_at(node);
       const Id same = op.simplify(graph_, node);
       if (graph_.nodes.size() != first) take_nodes(first);
       if (same != value && has_type_of(value, same, op)) return replaced(same);
@@ -198,14 +198,6 @@ class Simplifier {
     Message message{};
     graph_.fail(message << op.name << ": simplify must give a tensor of the result's type");
     return false;
-  }
-
-  /// Nodes that are added from now on get this one's scope, device, region and source.
-  constexpr void stand_at(const Node& node) {
-    graph_.scope = node.scope;
-    graph_.device = node.device;
-    graph_.region = node.region;
-    graph_.source = node.source;
   }
 
   /// Appends nodes that were added, from `first` on, to the order. Of these only what kernels can't
@@ -238,7 +230,7 @@ class Simplifier {
     Id inputs[max_arity] = {};
     for (Id k = 0; k < node.inputs.count; ++k) inputs[k] = input(node, k);
     const Id first = graph_.nodes.size();
-    stand_at(node);
+    graph_.stand_at(node);
     graph_.source.make_part_of(*node.op);
     const Id result = node.op->expand(graph_, graph_.words_of(node), inputs);
     take_nodes(first);
@@ -320,7 +312,7 @@ class Simplifier {
     }
     const Number result = node.op->evaluate({graph_, node, numbers});
     const Id first = graph_.nodes.size();
-    stand_at(node);
+    graph_.stand_at(node);
     const Id folded = detail::constant_node(graph_, type.dtype, result).id;
     take_nodes(first);
     return folded;
@@ -333,7 +325,7 @@ class Simplifier {
     const std::uint32_t all = graph_.words_of(node)[0];
     unsigned axes = all;
     Id x = input(node, 0);
-    stand_at(node);
+    graph_.stand_at(node);
     for (;;) {
       const Type type = graph_.type_of(x);
       const unsigned group = innermost_group(axes, type.dims);
@@ -378,7 +370,7 @@ class Simplifier {
     const auto computed = [&](Id value) {
       if (!is_positions(graph_.values.items[value].node)) return value;
       if (copies[value] == none) {
-        stand_at(graph_.node_of(value));
+        graph_.stand_at(graph_.node_of(value));
         copies[value] =
             add_node(graph_, ops::BroadcastTo{}, &value, 1, graph_.values.items[value].type).id;
         order.push(graph_.values.items[copies[value]].node);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "docs/adding_an_operation.hpp"
 #include "support/check_kernels.hpp"
 
 namespace {
@@ -51,6 +52,7 @@ constexpr void joined(tf::Graph& g) {
   gradients(sum(y * y), w).named("dw");
   (exp(concat<2>(x, z) * v) - u).named("of the last");
   concat<1>(x, x, x).named("thrice");
+  acme::soft_threshold(concat<2>(z, x), 0.5f).named("by a user's operation");
   where(greater(concat<1>(x, x + 1.0f), 0.5f), tf::placeholder<float, tf::batch, 6, 77>(g, "c"),
         0.25f)
       .named("chosen");

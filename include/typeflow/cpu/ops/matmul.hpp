@@ -35,35 +35,31 @@ void finish_product(const KernelCall& call, std::int64_t matrix, const typename 
   }
 }
 
-/// The same of a column: see ProductKernel::finish_column.
+/// Whether a kernel's result has one column, or few and short rows of a, whose epilogue takes a
+/// vector of rows at once.
 template <class E>
-void finish_product_column(const KernelCall& call, std::int64_t matrix, const typename E::T* sums,
-                           std::int64_t first, std::int64_t last) {
-  E::finish_column(call, E::operations(call), E::place(call.extents, matrix), sums, first, last);
-}
-/// Null if the kernel has more than one column, or an epilogue that needs one row after the other.
+inline constexpr bool has_one_column = E::variant / ops::MatMul::few_columns == 1;
 template <class E>
-constexpr auto column_finish() {
-  decltype(ProductKernel<typename E::T>::finish_column) finish = nullptr;
-  if constexpr (E::variant / ops::MatMul::few_columns == 1 && !E::is_product &&
-                E::finishes_columns) {
-    finish = &finish_product_column<E>;
-  }
-  return finish;
-}
+inline constexpr bool has_points = (E::variant & ops::MatMul::points) != 0 && E::Tile::large;
 
-/// The same of short rows: see ProductKernel::finish_points.
+/// The epilogue of several rows: see ProductKernel::finish_rows.
 template <class E>
-void finish_product_points(const KernelCall& call, std::int64_t matrix, const typename E::T* sums,
-                           std::int64_t first, std::int64_t last) {
-  E::finish_points(call, E::operations(call), E::place(call.extents, matrix), sums, first, last);
+void finish_product_rows(const KernelCall& call, std::int64_t matrix, const typename E::T* sums,
+                         std::int64_t first, std::int64_t last) {
+  const auto ops = E::operations(call);
+  const auto at = E::place(call.extents, matrix);
+  if constexpr (has_one_column<E>) {
+    E::finish_column(call, ops, at, sums, first, last);
+  } else {
+    E::finish_points(call, ops, at, sums, first, last);
+  }
 }
+/// Null if the kernel has other loops, or an epilogue that needs one row after the other.
 template <class E>
-constexpr auto points_finish() {
-  decltype(ProductKernel<typename E::T>::finish_points) finish = nullptr;
-  if constexpr ((E::variant & ops::MatMul::points) != 0 && E::Tile::large && !E::is_product &&
-                E::finishes_columns) {
-    finish = &finish_product_points<E>;
+constexpr auto rows_finish() {
+  decltype(ProductKernel<typename E::T>::finish_rows) finish = nullptr;
+  if constexpr ((has_one_column<E> || has_points<E>) && !E::is_product && E::finishes_columns) {
+    finish = &finish_product_rows<E>;
   }
   return finish;
 }
@@ -114,8 +110,7 @@ ProductKernel<typename E::T> product_kernel(const std::int64_t* extents) {
           .start_of_a = &E::template matrix_start<0>,
           .start_of_b = &E::template matrix_start<1>,
           .finish = &finish_product<E>,
-          .finish_column = column_finish<E>(),
-          .finish_points = points_finish<E>(),
+          .finish_rows = rows_finish<E>(),
           .result = E::first_store,
           .result_element = E::result_element};
 }

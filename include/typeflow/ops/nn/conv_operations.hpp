@@ -68,8 +68,8 @@ struct ConvAttributes {
     return channels > 0 && filters > 0 && channels % groups == 0 && filters % groups == 0;
   }
   static constexpr bool takes(DType a, DType b) { return has_wide_sums(a, b, sums_of(a, b)); }
-  /// Of a result of one column, or of few, a processor's kernel has an epilogue for several places
-  /// at once.
+  /// A processor's kernel has an epilogue for several places at once if the result has one column,
+  /// or few.
   static constexpr unsigned one_column = 1;
   static constexpr unsigned few_columns = 2;
   static constexpr unsigned loops_of(Extent columns) {
