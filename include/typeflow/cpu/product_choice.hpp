@@ -62,7 +62,8 @@ struct ProductChoice {
     if constexpr (Few::possible && std::is_same_v<Kernel, ProductKernel<T>>) {
       if (Few::fits(call.extents)) return Few::run(call, kernel);
     }
-    if constexpr (PointProducts<T, A>::possible && std::is_same_v<Kernel, ProductKernel<T>>) {
+    if constexpr ((Loops & ops::MatMul::points) != 0 && PointProducts<T, A>::possible &&
+                  std::is_same_v<Kernel, ProductKernel<T>>) {
       if (PointProducts<T, A>::fits(kernel, call.extents)) {
         return PointProducts<T, A>::run(call, kernel);
       }

@@ -26,14 +26,14 @@ constexpr tf::Extent rows = tf::batch;
 constexpr tf::Extent columns = tf::symbol<"width">;
 constexpr tf::Extent depth = tf::symbol<"time">;
 
-template <class T>
+template <class T, tf::Extent Columns = columns, tf::Extent Depth = depth>
 constexpr void products(tf::Graph& g) {
-  auto a = tf::placeholder<T, rows, depth>(g, "a");
-  auto at = tf::placeholder<T, depth, rows>(g, "at");
-  auto b = tf::placeholder<T, depth, columns>(g, "b");
-  auto bt = tf::placeholder<T, columns, depth>(g, "bt");
-  auto bias = tf::placeholder<T, columns>(g, "bias");
-  auto rest = tf::placeholder<T, rows, columns>(g, "rest");
+  auto a = tf::placeholder<T, rows, Depth>(g, "a");
+  auto at = tf::placeholder<T, Depth, rows>(g, "at");
+  auto b = tf::placeholder<T, Depth, Columns>(g, "b");
+  auto bt = tf::placeholder<T, Columns, Depth>(g, "bt");
+  auto bias = tf::placeholder<T, Columns>(g, "bias");
+  auto rest = tf::placeholder<T, rows, Columns>(g, "rest");
   matmul(a, b).named("nn");
   tf::matmul<tf::transpose_a>(at, b).named("tn");
   tf::matmul<tf::transpose_b>(a, bt).named("nt");
@@ -106,13 +106,13 @@ std::vector<T> multiplied(Size s, const std::vector<T>& a, const std::vector<T>&
   return is_deep(s) ? y : chains;
 }
 
-template <class T>
+template <class T, tf::Extent Columns = columns, tf::Extent Depth = depth>
 void check(const std::vector<Size>& sizes) {
   std::vector<std::vector<T>> first;
   for (const int threads : {1, 2, 3, 8}) {
     CAPTURE(threads);
     tf::Variables variables;
-    tf::Session<products<T>> session(variables, {.threads = threads});
+    tf::Session<products<T, Columns, Depth>> session(variables, {.threads = threads});
     std::mt19937 random(7);
     std::size_t number = 0;
     for (const Size s : sizes) {
@@ -191,6 +191,25 @@ TEST_CASE("products with few rows or columns are chains of multiplications and a
 TEST_CASE("products of many short rows are chains of multiplications and additions") {
   check<float>(points);
   check<double>(points);
+}
+/// The same of extents that the model knows.
+template <class T, int Columns, int Depth>
+void check_points() {
+  std::vector<Size> sizes;
+  for (const std::size_t m : {63u, 64u, 65u, 255u, 257u, 1031u})
+    sizes.push_back({m, Columns, Depth});
+  check<T, Columns, Depth>(sizes);
+}
+TEST_CASE("products of many short rows of known extents are chains, too") {
+  check_points<float, 2, 2>();
+  check_points<float, 3, 3>();
+  check_points<float, 4, 3>();
+  check_points<float, 3, 4>();
+  check_points<float, 8, 8>();
+  check_points<float, 2, 7>();
+  check_points<double, 3, 3>();
+  check_points<double, 4, 4>();
+  check_points<double, 8, 2>();
 }
 TEST_CASE("products of few long rows and columns have equal bits for any number of threads") {
   check<float>(deep);
