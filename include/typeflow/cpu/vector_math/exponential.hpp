@@ -108,7 +108,13 @@ struct Exponentials : VectorBase<T, A> {
     return cpu_kernels::fma(n, V(-C::ln2_low), cpu_kernels::fma(n, V(-C::ln2_high), x));
   }
   TYPEFLOW_INLINE static Reduced of_rest(const V& n, const V& t, const V& r) {
-    return {n, t, cpu_kernels::fma(r * r, Base::polynomial(r, C::expm1), r)};
+    V p;
+    if constexpr (sizeof(T) == 8) {
+      p = Base::long_polynomial(r, C::expm1);
+    } else {
+      p = Base::polynomial(r, C::expm1);
+    }
+    return {n, t, cpu_kernels::fma(r * r, p, r)};
   }
 };
 
