@@ -8,4 +8,5 @@
 #include "typeflow/profiler/flame_graph.ipp"
 #include "typeflow/profiler/pprof.ipp"
 #include "typeflow/profiler/profiler.ipp"
+#include "typeflow/profiler/view_table.ipp"
 #include "typeflow/profiler/views.ipp"

@@ -7,4 +7,5 @@
 #include "typeflow/profiler/files.hpp"
 #include "typeflow/profiler/profile.hpp"
 #include "typeflow/profiler/profiler.hpp"
+#include "typeflow/profiler/view_table.hpp"
 #include "typeflow/profiler/views.hpp"

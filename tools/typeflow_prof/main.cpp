@@ -17,6 +17,7 @@
 #include <CLI/CLI.hpp>
 
 #include <typeflow/profiler/files.hpp>
+#include <typeflow/profiler/view_table.hpp>
 #include <typeflow/profiler/views.hpp>
 
 namespace tf = typeflow;

@@ -11,7 +11,7 @@
 #include "typeflow/core/files.hpp"
 #include "typeflow/core/xml_text.hpp"
 #include "typeflow/profiler/files.hpp"
-#include "typeflow/profiler/views.ipp"
+#include "typeflow/profiler/view_table.ipp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 

@@ -3,10 +3,6 @@
 
 // Views of a profile: trees of scopes or of the graph, and lists by kernel, kind of operation,
 // source line or device. The options are those of TensorFlow's tfprof, with its names.
-//
-//   std::puts(tf::profile_table(profile, {.view = tf::ProfileView::scope,
-//                                         .order_by = tf::ProfileColumn::flops,
-//                                         .max_depth = 2}).c_str());
 
 #include <array>
 #include <cstdint>
@@ -146,12 +142,6 @@ struct ProfileNode {
 ///
 /// Error if an option is no regular expression.
 ProfileNode profile_tree(const Profile& profile, const ProfileViewOptions& options = {});
-
-/// A view as a table for terminals.
-///
-///   name               time  share  calls      mean    flops  Gflop/s
-///   total          1.204 ms  100 %    300  4.013 us  95.2 M     79.10
-std::string profile_table(const Profile& profile, const ProfileViewOptions& options = {});
 
 }  // namespace typeflow::inline TYPEFLOW_ISA
 

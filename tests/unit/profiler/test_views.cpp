@@ -2,6 +2,7 @@
 
 // Views of a profile that is made by hand: trees, sums, order, and tfprof's options.
 
+#include <typeflow/profiler/view_table.hpp>
 #include <typeflow/profiler/views.hpp>
 
 #include <doctest/doctest.h>
