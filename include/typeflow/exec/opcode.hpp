@@ -36,4 +36,10 @@ enum class Opcode : std::uint8_t {
   clear_rows,       ///< a: whole, b: row, c: loop
 };
 
+/// Whether an instruction's b is the instruction to go on with. (`select` has several.)
+constexpr bool is_jump(Opcode opcode) {
+  return opcode == Opcode::jump || opcode == Opcode::jump_unless || opcode == Opcode::iterate ||
+         opcode == Opcode::proceed;
+}
+
 }  // namespace typeflow::inline TYPEFLOW_ISA::exec
