@@ -16,7 +16,8 @@
 #include "typeflow/exec/recorder.hpp"
 #include "typeflow/exec/recording.hpp"
 #include "typeflow/exec/recordings.hpp"
-#include "typeflow/exec/regions.hpp"
+#include "typeflow/exec/region_finder.hpp"
+#include "typeflow/exec/region_recorder.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
 
