@@ -74,7 +74,7 @@ class LoopPlanner {
   template <class Walk>
   TYPEFLOW_COLD void run(const Walk& walk) {
     begin();
-    const Pool<int> before = out_.knowledge();
+    const Pool<int> before = out_.clocks.snapshot();
     group_.enter_scopes(loop_step_.id, frames_);
     const int mark = out_.enter_block();
     begin_iteration();
@@ -95,7 +95,7 @@ class LoopPlanner {
     find_targets();
     out_.leave_block(mark);
     group_.leave_scopes(loop_step_.id);
-    out_.forget(before);
+    out_.clocks.intersect(before);
     finish();
   }
 

@@ -7,9 +7,9 @@
 // it is there; late_copies.hpp has exceptions. Streams on its own device read it where it is. The
 // reader's stream waits right before its first use. So a device works on while others copy.
 //
-// For each pair of streams the builder knows up to which time the one has seen the other's work. A
-// place that another stream writes, or whose device has other streams, lives from there on: until
-// then its memory may be in use.
+// A place that another stream writes, or whose device has other streams, lives from the time up to
+// which its writer has seen the others' work (stream_clocks.hpp): until then its memory may be in
+// use.
 
 #include <algorithm>
 #include <cstdint>
@@ -23,10 +23,13 @@
 #include "typeflow/core/pool.hpp"
 #include "typeflow/exec/demand.hpp"
 #include "typeflow/exec/late_copies.hpp"
+#include "typeflow/exec/late_sends.hpp"
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
 #include "typeflow/exec/straight.hpp"
+#include "typeflow/exec/stream_clocks.hpp"
+#include "typeflow/exec/stream_instructions.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::exec {
 
@@ -36,16 +39,17 @@ class PlanBuilder {
   TYPEFLOW_COLD PlanBuilder(const ir::ProgramView& program, std::span<const MachineDevice> devices,
                             Demand& demand, std::span<const LateCopy> late = {})
       : count(streams_with_links(demand, late)),
+        clocks(count),
         scope(count, 0),
         program_(program),
         devices_(devices),
         demand_(demand),
         at_(program.slots.size * (count + 1), none),
         pending_(program.slots.size * (count + 1), none),
-        known_(count * count, -1),
         done_(program.steps.size, 0),
-        lists_(static_cast<std::size_t>(count)),
-        step_streams_(count - demand.of_steps.links()) {
+        instructions_(static_cast<std::size_t>(count)),
+        step_streams_(count - demand.of_steps.links()),
+        late_(program, demand.of_steps, late) {
     plan.home = Pool<int>(program.slots.size, none);
     plan.external = Pool<int>(program.slots.size, none);
     for (int d = 0; d < static_cast<int>(devices.size()); ++d) {
@@ -58,11 +62,10 @@ class PlanBuilder {
     plan.waits = demand.of_steps.waits() || count > step_streams_;
     plan.first_transfer = step_streams_;
     for (const MachineDevice& d : devices) plan.waits = plan.waits || d.transport != nullptr;
-    if (!late.empty()) add_late(late);
   }
 
   int device(int stream) const { return demand_.of_steps.device(stream); }
-  /// (A stream of late copies has no memory of its own. Its device knows what it reads: see Sent.)
+  /// (A stream of late copies has no memory of its own: see LateSends.)
   bool share_device(int a, int b) const {
     return device(a) == device(b) && std::max(a, b) < step_streams_;
   }
@@ -105,7 +108,7 @@ class PlanBuilder {
         plan.scopes.push({scope[stream], device(stream), stream, step, now, now, frames});
     for (int other = 0; other < count; ++other) {
       if (other != stream && share_device(stream, other)) {
-        begin_scope(scope[stream], known_[stream * count + other] + 1);
+        begin_scope(scope[stream], clocks.seen(stream, other) + 1);
       }
     }
   }
@@ -124,29 +127,8 @@ class PlanBuilder {
   }
   /// The place that a step reads. Its stream waits for it, if it is on the way.
   TYPEFLOW_COLD int operand(Id slot, int stream) {
-    int place = at(slot, stream);
-    if (place == none && late_of(slot, stream) != nullptr) {
-      place = receive(*late_of(slot, stream));
-    }
-    if (place == none) {
-      const ir::SlotKind kind = program_.slots[slot].kind;
-      if (kind == ir::SlotKind::variable) {
-        place = variable(slot, stream);
-      } else if (kind == ir::SlotKind::placeholder || kind == ir::SlotKind::constant) {
-        place = from_host(slot, stream);
-      } else {
-        const Id step = program_.slots[slot].step;
-        Message what{};
-        if (step != none) {
-          what << "the result of ";
-          print_step(what, program_, program_.steps[step]);
-        } else {
-          what << "slot " << slot;
-        }
-        what << " is not sent to stream " << stream;
-        throw Error("internal error", std::string(what.view()));
-      }
-    }
+    const int known = at(slot, stream);
+    const int place = known != none ? known : first_operand(slot, stream);
     int& pending = pending_[index(slot, stream)];
     if (pending != none) {
       wait(pending);
@@ -165,8 +147,8 @@ class PlanBuilder {
 
   // Instructions.
 
-  /// A stream's, but for those at its beginning that finish() adds.
-  Pool<Instruction>& list(int stream) { return lists_[number(stream)].main; }
+  /// A stream's own, without the copies and waits at its beginning.
+  Pool<Instruction>& list(int stream) { return instructions_[number(stream)].main; }
   TYPEFLOW_COLD void emit(int stream, Opcode opcode, int a, int b = 0, int c = 0, int d = 0) {
     list(stream).push({opcode, a, b, c, d});
     ++now;
@@ -181,51 +163,40 @@ class PlanBuilder {
   TYPEFLOW_COLD int signal(int from, int to) {
     const int event = plan.events.push({from, to});
     emit(from, Opcode::signal, event);
-    event_time_.push(now - 1);
-    for (int k = 0; k < count; ++k) event_known_.push(known_[from * count + k]);
+    clocks.signal(from, now - 1);
     return event;
   }
   /// An event that a stream signals at the end of each iteration, for all who share the loop.
   TYPEFLOW_COLD int add_event(int from) {
-    event_time_.push(-1);
-    for (int k = 0; k < count; ++k) event_known_.push(-1);
+    clocks.add_silent_event();
     return plan.events.push({from, none});
   }
   TYPEFLOW_COLD void wait(int event) {
     const auto [from, to] = plan.events[event];
     emit(to, Opcode::wait, event);
-    for (int k = 0; k < count; ++k) {
-      int& known = known_[to * count + k];
-      known = std::max(known, event_known_[event * count + k]);
-    }
-    known_[to * count + from] = std::max(known_[to * count + from], event_time_[event]);
+    clocks.wait(event, from, to);
   }
   /// Stream `to` waits until `from` has done a step.
   TYPEFLOW_COLD void order_after(Id step, int to) {
     for (int from = 0; from < count; ++from) {
       if (from == to || !demand_.streams[step].contains(from)) continue;
-      if (known_[to * count + from] < done_[step]) order(from, to);
+      if (clocks.seen(to, from) < done_[step]) order(from, to);
     }
   }
   void finish_step(Id step) { done_[step] = now; }
   /// After a step of the program itself: late copies may begin, and others are known to be done.
   TYPEFLOW_COLD void update_late_copies(Id step) {
     if (late_.empty()) return;
-    int before = none;
-    for (int c = first_after_[step]; c != none; c = late_[number(c)].next) {
-      Late& copy = late_[number(c)];
-      const bool same = before != none && late_[number(before)].link == copy.link;
-      copy.allowed = same ? late_[number(before)].allowed : signal(copy.of.to, copy.link);
-      before = c;
-    }
-    for (int link = step_streams_; link < count; ++link) {
-      std::vector<Sent>& sent = sent_[number(link - step_streams_)];
-      int& first = first_sent_[link - step_streams_];
-      for (; first < static_cast<int>(sent.size()); ++first) {
-        const Sent& s = sent[number(first)];
-        if (known_[device(link) * count + link] < s.time) break;
-        plan.places[s.place].last = now;
-      }
+    int link = none;
+    int allowed = none;
+    late_.each_after(step, [&](LateSends::Send& send) {
+      if (send.link != link) allowed = signal(send.copy.to, send.link);
+      link = send.link;
+      send.allowed = allowed;
+    });
+    for (int e = step_streams_; e < count; ++e) {
+      late_.each_read(e, clocks.seen(device(e), e),
+                      [&](int place) { plan.places[place].last = now; });
     }
   }
 
@@ -249,9 +220,10 @@ class PlanBuilder {
   TYPEFLOW_COLD void send_to_readers(Id slot, int stream) {
     for (int to = 0; to < count; ++to) {
       if (to == stream || !demand_.readers[slot].contains(to)) continue;
-      if (Late* const copy = late_of(slot, to); copy != nullptr && is_own(at(slot, stream))) {
-        copy->place = at(slot, stream);
-        copy->made = signal(stream, copy->link);
+      LateSends::Send* const late = late_.find(slot, to);
+      if (late != nullptr && is_own(at(slot, stream))) {
+        late->place = at(slot, stream);
+        late->computed = signal(stream, late->link);
         continue;
       }
       send(slot, at(slot, stream), stream, to);
@@ -264,14 +236,6 @@ class PlanBuilder {
     }
   }
 
-  /// What streams know of each other, to come back to after blocks that may not run.
-  const Pool<int>& knowledge() const { return known_; }
-  /// Keeps only what was known then, too.
-  TYPEFLOW_COLD void forget(const Pool<int>& then) {
-    for (int i = 0; i < known_.size(); ++i) known_[i] = std::min(known_[i], then[i]);
-  }
-  TYPEFLOW_COLD void know(const Pool<int>& then) { known_ = then; }
-
   /// Puts the streams together.
   TYPEFLOW_COLD Plan finish() {
     // The host can't have a fetched tensor computed in its own buffer: it is copied at the end.
@@ -280,33 +244,13 @@ class PlanBuilder {
       if (place == none || plan.places[place].kind != PlaceKind::temporary) continue;
       if (!is_host(plan.places[place].device)) plan.places[place].last = forever;
     }
-    for (int link = step_streams_; link < count; ++link) {  // those that nobody knows to be done
-      const std::vector<Sent>& sent = sent_[number(link - step_streams_)];
-      for (int c = first_sent_[link - step_streams_]; c < static_cast<int>(sent.size()); ++c) {
-        plan.places[sent[number(c)].place].last = forever;
-      }
+    for (int e = step_streams_; e < count; ++e) {  // nobody knows when these copies are done
+      late_.each_read(e, forever, [&](int place) { plan.places[place].last = forever; });
     }
     StreamSet used{};  // the devices
     for (int e = 0; e < count; ++e) {
-      const Lists& of = lists_[number(e)];
-      const Pool<Instruction>* const parts[] = {&of.sends, &of.waits, &of.main};
-      const int offset = plan.instructions.size() + of.sends.size() + of.waits.size();
-      const int first = plan.instructions.size();
-      for (const Pool<Instruction>* part : parts) {
-        for (Instruction i : *part) {
-          if (i.opcode == Opcode::jump || i.opcode == Opcode::jump_unless ||
-              i.opcode == Opcode::iterate || i.opcode == Opcode::proceed) {
-            i.b += offset;
-          }
-          if (i.opcode == Opcode::select) {
-            for (int k = 0; k < i.c; ++k) plan.targets[i.b + k] += offset;
-          }
-          plan.instructions.push(i);
-        }
-      }
-      const int size = plan.instructions.size() - first;
-      plan.streams.push({first, size});
-      if (size == 0 || used.contains(device(e))) continue;
+      instructions_[number(e)].append_to(plan);
+      if (plan.streams[e].count == 0 || used.contains(device(e))) continue;
       used.add(device(e));
       if (plan.used_devices++ == 0 || device(e) < plan.main_device) plan.main_device = device(e);
     }
@@ -316,6 +260,7 @@ class PlanBuilder {
 
   const int count;  ///< of streams
   Plan plan;
+  StreamClocks clocks;
   int now = 0;          ///< counts instructions
   int step_stream = 0;  ///< of the step at hand
   Pool<int> scope;      ///< by stream: where temporaries go at present
@@ -324,27 +269,6 @@ class PlanBuilder {
   struct Set {
     int index;
     int place;
-  };
-  /// The parts of a stream's instructions.
-  struct Lists {
-    Pool<Instruction> sends;  // before all else: copies to it and to others
-    Pool<Instruction> waits;  // then: for those copies
-    Pool<Instruction> main;
-  };
-
-  struct Late {
-    LateCopy of;
-    int link;            // the stream that carries it out
-    int next;            // of those that wait for the same step
-    int place = none;    // of the tensor, once it is computed
-    int made = none;     // event
-    int allowed = none;  // event
-  };
-  /// A tensor that a late copy reads. It lives until its device knows that the copy is done, and
-  /// all others of it.
-  struct Sent {
-    int place;
-    int time;
   };
 
   /// Late copies have streams of their own.
@@ -355,26 +279,30 @@ class PlanBuilder {
 
   static std::size_t number(int stream) { return static_cast<std::size_t>(stream); }
 
-  TYPEFLOW_COLD void add_late(std::span<const LateCopy> late) {
-    late_of_ = Pool<int>(program_.slots.size * static_cast<int>(devices_.size()), none);
-    first_after_ = Pool<int>(program_.steps.size, none);
-    sent_.resize(number(count - step_streams_));
-    first_sent_ = Pool<int>(count - step_streams_, 0);
-    for (const LateCopy& copy : late) {
-      const int c = static_cast<int>(late_.size());
-      late_of_[copy.slot * static_cast<int>(devices_.size()) + copy.to] = c;
-      const int link = demand_.of_steps.link(copy.from, copy.to);
-      late_.push_back({copy, link, none});
-      if (copy.after == none) continue;
-      int* at = &first_after_[copy.after];  // by link
-      while (*at != none && late_[number(*at)].link <= link) at = &late_[number(*at)].next;
-      late_.back().next = std::exchange(*at, c);
+  /// The place of a tensor that a stream has not got yet.
+  TYPEFLOW_COLD int first_operand(Id slot, int stream) {
+    if (const LateSends::Send* const late = late_.find(slot, stream); late != nullptr) {
+      if (late->place != none) return receive(*late);
     }
-  }
-  TYPEFLOW_COLD Late* late_of(Id slot, int stream) {
-    if (late_.empty() || stream < 0 || stream >= static_cast<int>(devices_.size())) return nullptr;
-    const int c = late_of_[slot * static_cast<int>(devices_.size()) + stream];
-    return c == none ? nullptr : &late_[number(c)];
+    switch (program_.slots[slot].kind) {
+      case ir::SlotKind::variable:
+        return variable(slot, stream);
+      case ir::SlotKind::placeholder:
+      case ir::SlotKind::constant:
+        return from_host(slot, stream);
+      default:
+        break;
+    }
+    const Id step = program_.slots[slot].step;
+    Message what{};
+    if (step != none) {
+      what << "the result of ";
+      print_step(what, program_, program_.steps[step]);
+    } else {
+      what << "slot " << slot;
+    }
+    what << " is not sent to stream " << stream;
+    throw Error("internal error", std::string(what.view()));
   }
   /// Whether a place is memory of the plan itself, not of a branch or loop.
   bool is_own(int place) const {
@@ -382,21 +310,20 @@ class PlanBuilder {
     return p.kind == PlaceKind::temporary && plan.scopes[p.scope].parent == none;
   }
   /// Adds a late copy in front of its first reader, who waits for it.
-  TYPEFLOW_COLD int receive(const Late& copy) {
-    if (copy.place == none) return none;
-    const int to = copy.of.to;
-    wait_unless_known(copy.made);
-    if (copy.allowed != none) wait_unless_known(copy.allowed);
-    const int received = add_temporary(plan.places[copy.place].slot, to);
-    begin_after(received, copy.link, to);
-    this->copy(copy.link, copy.place, received);
-    sent_[number(copy.link - step_streams_)].push_back({copy.place, now});
-    wait(signal(copy.link, to));
-    return keep(copy.of.slot, to, received);
+  TYPEFLOW_COLD int receive(const LateSends::Send& late) {
+    const int to = late.copy.to;
+    wait_unless_seen(late.computed);
+    if (late.allowed != none) wait_unless_seen(late.allowed);
+    const int received = add_temporary(plan.places[late.place].slot, to);
+    begin_after(received, late.link, to);
+    copy(late.link, late.place, received);
+    late_.read(late.link, late.place, now);
+    wait(signal(late.link, to));
+    return keep(late.copy.slot, to, received);
   }
-  TYPEFLOW_COLD void wait_unless_known(int event) {
+  TYPEFLOW_COLD void wait_unless_seen(int event) {
     const auto [from, to] = plan.events[event];
-    if (known_[to * count + from] < event_time_[event]) wait(event);
+    if (!clocks.has_seen(event, from, to)) wait(event);
   }
 
   int index(Id slot, int stream) const { return slot * (count + 1) + stream + 1; }
@@ -407,7 +334,7 @@ class PlanBuilder {
   /// A place that stream `writer` writes lives from when it has seen the work of another stream,
   /// which may use the same memory before.
   TYPEFLOW_COLD void begin_after(int place, int writer, int other) {
-    const int first = known_[writer * count + other] + 1;
+    const int first = clocks.seen(writer, other) + 1;
     Place& p = plan.places[place];
     p.first = std::min(p.first, first);
     begin_scope(p.scope, first);
@@ -468,7 +395,7 @@ class PlanBuilder {
     int place = at(slot, first);
     if (place == none) {
       place = keep(slot, first, add_kept(slot, first));
-      lists_[number(first)].sends.push({Opcode::copy, outside, place, 0, 0});
+      instructions_[number(first)].sends.push({Opcode::copy, outside, place, 0, 0});
     }
     return share_first(slot, place, first, stream);
   }
@@ -477,8 +404,8 @@ class PlanBuilder {
     if (from == to) return place;
     const int event = add_event(from);
     plan.events[event].to = to;
-    lists_[number(from)].sends.push({Opcode::signal, event, 0, 0, 0});
-    lists_[number(to)].waits.push({Opcode::wait, event, 0, 0, 0});
+    instructions_[number(from)].sends.push({Opcode::signal, event, 0, 0, 0});
+    instructions_[number(to)].waits.push({Opcode::wait, event, 0, 0, 0});
     return keep(slot, to, place);
   }
   /// Whether a device has its own copy of a constant or variable. Strings and resources are on the
@@ -511,7 +438,7 @@ class PlanBuilder {
     int place = at(slot, first);
     if (place == none) {
       place = keep(slot, first, add_kept(slot, first));
-      lists_[number(home)].sends.push({Opcode::copy, own, place, 0, 0});
+      instructions_[number(home)].sends.push({Opcode::copy, own, place, 0, 0});
       share_first(slot, place, home, first);
     }
     if (stream != first) share_first(slot, place, home, stream);
@@ -526,17 +453,10 @@ class PlanBuilder {
   Pool<int> at_;       // by slot and stream
   Pool<int> pending_;  // by slot and stream: the event of a tensor for which it has not waited yet
   Pool<Set> log_;
-  Pool<int> known_;  // by stream and other stream: the time up to which it has seen its work
-  Pool<int> event_time_;
-  Pool<int> event_known_;     // by event and stream: known_ of the signalling stream
-  Pool<int> done_;            // by step: when it has been given to its streams
-  std::vector<Lists> lists_;  // by stream
-  const int step_streams_;    // the streams of late copies come behind
-  std::vector<Late> late_;
-  Pool<int> late_of_;                    // by slot and receiver
-  Pool<int> first_after_;                // by step: a list of the copies that wait for it
-  std::vector<std::vector<Sent>> sent_;  // by stream of late copies
-  Pool<int> first_sent_;                 // of those that are not known to be done
+  Pool<int> done_;  // by step: when it has been given to its streams
+  std::vector<StreamInstructions> instructions_;
+  const int step_streams_;  // the streams of late copies come behind
+  LateSends late_;
 };
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::exec

@@ -227,7 +227,7 @@ class Planner {
         out_.emit(e, Opcode::select, cell, targets[e], arms);
       });
     }
-    const Pool<int> before = out_.knowledge();
+    const Pool<int> before = out_.clocks.snapshot();
     Pool<int> after;
     Pool<int> jumps;  // by arm and stream: the jump to the end
     for (int k = 0; k < arms; ++k) {
@@ -235,7 +235,7 @@ class Planner {
       group_.members_of(id, [&](int e) {
         if (chooses) out_.plan.targets[targets[e] + k] = out_.list(e).size();
       });
-      out_.know(before);
+      out_.clocks.restore(before);
       group_.enter_scopes(id, 1);
       const int mark = out_.enter_block();
       for (int i = 0; i < arm.results.count; ++i) {
@@ -259,14 +259,11 @@ class Planner {
         jumps.push(out_.list(e).size());
         if (chooses && k + 1 < arms) out_.emit(e, Opcode::jump, 0);
       });
-      if (k == 0) {
-        after = out_.knowledge();
-      } else {
-        for (int i = 0; i < after.size(); ++i) after[i] = std::min(after[i], out_.knowledge()[i]);
-      }
+      if (k > 0) out_.clocks.intersect(after);
+      after = out_.clocks.snapshot();
       last_outside_ = none;
     }
-    out_.know(after);
+    out_.clocks.restore(after);
     int i = 0;
     for (int k = 0; k < arms; ++k) {
       group_.members_of(id, [&](int e) {
