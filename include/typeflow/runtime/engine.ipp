@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Plans a program's runs, and hands them feeds, variables and the caller's buffers. buffers.hpp
-// checks the arguments; exec/ plans and runs.
+// Hands a program's runs feeds, variables and the caller's buffers. buffers.hpp checks the
+// arguments; exec/ plans and runs.
 
 #include <algorithm>
 #include <cstdio>
@@ -22,13 +22,12 @@
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/exec/placer.hpp"
 #include "typeflow/exec/plan.hpp"
-#include "typeflow/exec/step_placer.hpp"
+#include "typeflow/exec/plan_cache.hpp"
 #include "typeflow/exec/straight.hpp"
 #include "typeflow/runtime/buffers.hpp"
 #include "typeflow/runtime/checks.hpp"
 #include "typeflow/runtime/elements.hpp"
 #include "typeflow/runtime/engine.hpp"
-#include "typeflow/runtime/growing_list.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
@@ -52,7 +51,8 @@ class Engine::Parts {
                    options_.print},
         launcher_(execution_),
         binder_(program_, target_.kernels, target_.devices, variables_, variables.table(),
-                options.seed, options.keep_all) {
+                options.seed, options.keep_all),
+        plans_(execution_, options_.by_cost, binder_) {
     if (options_.placer != nullptr) placed_ = options_.placer->place(placement_task());
     if (options_.by_cost != nullptr) target_.general = options_.by_cost->general;
     execution_.general = target_.general;
@@ -82,10 +82,6 @@ class Engine::Parts {
                             &(v.state ? states_ : variables).table()});
     }
   }
-  ~Parts() {
-    if (workers_ != nullptr) target_.general->stop(workers_);
-    if (binder_.residents != nullptr) binder_.residents->destroy(binder_.residents);
-  }
 
   const ir::ProgramView& program() const { return program_; }
 
@@ -102,26 +98,11 @@ class Engine::Parts {
   /// The layout for all steps of the program.
   TYPEFLOW_COLD exec::Layout layout(const SymbolSizes& sizes) {
     detail::check_sizes(program_, sizes);
-    return exec::LayoutPlanner(program_, plan_of(all_steps()), sizes, options_.keep_all).run();
+    return exec::LayoutPlanner(program_, plans_.get_all(), sizes, options_.keep_all).run();
   }
 
   /// The plan of a run of these steps.
-  const exec::Plan& plan_of(std::span<const Id> steps) {
-    const auto is_for = [&](const PlanOf& known) {
-      if (static_cast<int>(steps.size()) != known.steps.size()) return false;
-      // (The first step tells most plans apart.)
-      return steps.empty() || (steps.front() == known.steps[0] &&
-                               std::equal(steps.begin() + 1, steps.end(), known.steps.begin() + 1));
-    };
-    return plans_
-        .get(is_for,
-             [&] {
-               PlanOf made{{}, make_plan(steps)};
-               for (const Id step : steps) made.steps.push(step);
-               return made;
-             })
-        .plan;
-  }
+  const exec::Plan& plan_of(std::span<const Id> steps) { return plans_.get(steps); }
   std::span<const MachineDevice> devices() const { return target_.devices; }
   void trace(KernelTrace* trace) { execution_.trace = trace; }
   TYPEFLOW_COLD std::vector<DeviceStatistics> statistics() const {
@@ -162,10 +143,11 @@ class Engine::Parts {
     const int place = plan.home[slot] != none ? plan.home[slot] : plan.external[slot];
     if (place == none) throw refuse("the last run did not compute it");
     const int device = plan.places[place].device;
+    const int stream = std::max(plan.places[place].stream, 0);
     HostTensor out = host_tensor(type.dtype, resolve(type.dims, arena->sizes));
     const std::int64_t bytes = arena->slot_bytes[slot];
     const AlignedBytes copy(bytes);
-    copy_out(device, copy.data(), binding.at[stream_of(plan, place)][place], bytes);
+    copy_out(device, copy.data(), binding.at[stream][place], bytes);
     for (std::int64_t i = 0; i < out.size(); ++i) {
       out[i] = ir::load_number(type.dtype, copy.data(), i);
     }
@@ -210,11 +192,6 @@ class Engine::Parts {
   }
 
  private:
-  struct PlanOf {
-    Pool<Id> steps;
-    exec::Plan plan;
-  };
-
   TYPEFLOW_COLD exec::PlacementTask placement_task() {
     return {program_,
             target_.devices,
@@ -238,37 +215,6 @@ class Engine::Parts {
     }
   }
 
-  std::vector<Id> all_steps() const {
-    std::vector<Id> steps(static_cast<std::size_t>(main_steps(program_)));
-    for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<Id>(i);
-    return steps;
-  }
-
-  TYPEFLOW_COLD exec::Plan make_plan(std::span<const Id> steps) {
-    // Straight programs run on /cpu:0; with soft placement, if it is lacking, on the last device.
-    int device = 0;
-    const int last = static_cast<int>(target_.devices.size()) - 1;
-    while (device < last && !(execution_.device(device).device == cpu(0))) ++device;
-    const bool straight =
-        !exec::is_general(program_) && execution_.device(device).memory->is_host();
-    const exec::StepPlacer* const placer = last > 0 ? options_.by_cost : nullptr;
-    if (target_.general == nullptr || (straight && placer == nullptr)) {
-      return exec::plan_straight(program_, device, steps);
-    }
-    exec::Plan plan = placer != nullptr
-                          ? placer->make_plan(*placer, program_, target_.devices, steps)
-                          : target_.general->plan(program_, target_.devices, steps);
-    if (binder_.residents == nullptr) {
-      binder_.residents = target_.general->residents(execution_, binder_);
-    }
-    if (plan.used_devices > 1 && workers_ == nullptr) {
-      workers_ = target_.general->start(static_cast<int>(target_.devices.size()));
-    }
-    return plan;
-  }
-  static int stream_of(const exec::Plan& plan, int place) {
-    return std::max(plan.places[place].stream, 0);
-  }
   TYPEFLOW_COLD bool is_host(int device) const {
     return device == exec::the_host || execution_.device(device).memory->is_host();
   }
@@ -383,9 +329,7 @@ class Engine::Parts {
     if (plan.streams.empty()) {
       run_straight(arena, binding, draw);
     } else {
-      // Another thread may start workers meanwhile, for another plan.
-      exec::Workers* const workers = plan.used_devices > 1 ? workers_ : nullptr;
-      target_.general->run(execution_, arena, binding, draw, workers);
+      target_.general->run(execution_, arena, binding, draw, plans_.workers(plan));
     }
     bool has_copied = false;
     for (const FetchBuffer& f : fetches) {  // on other devices, or fetched again
@@ -419,9 +363,8 @@ class Engine::Parts {
   exec::Launcher launcher_;
   std::vector<detail::OpenVariable> variables_;
   exec::Binder binder_;
-  detail::GrowingList<PlanOf> plans_;
   exec::ArenaPool arenas_;
-  exec::Workers* workers_ = nullptr;  // made under the lock of plans_
+  exec::PlanCache plans_;
 };
 
 TYPEFLOW_COLD TYPEFLOW_DEFINITION Engine::Engine(const ir::ProgramView& program,
