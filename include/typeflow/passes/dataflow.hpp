@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where the values of a graph with primitives of control flow (ops/control/primitives.hpp) live: in
-// which frame, and on which sides of Switches. Such a place is a Context, and contexts form a tree.
-// A node is in the innermost context of its inputs, which must lie on one path of the tree.
-// Otherwise the model has a mistake, and the message names the edge.
+// Where the values of a graph with primitives of control flow live: in which context
+// (contexts.hpp). A node is in the innermost context of its inputs, which must lie on one path of
+// the tree. Otherwise the model has a mistake, and the message names the edge.
 //
 // The place of a frame depends on everything that enters it, which may come later than what leaves
 // it. So the nodes are visited until nothing changes.
@@ -13,20 +12,15 @@
 
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/primitives.hpp"
+#include "typeflow/passes/contexts.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::ir {
 
-struct Context {
-  enum class Kind : std::uint8_t {
-    region,  ///< of the graph, or of a functional form: outside of all primitives there
-    side,    ///< where a predicate is true, or where it is false
-    frame    ///< an iteration of a loop, outside of its Switches
-  };
-  Kind kind;
-  bool side;
-  Id parent;  ///< none of a region
-  Id key;     ///< the region, the predicate (a value) or the frame
-};
+/// "Add (model.cpp:12)"
+constexpr void print_node(Message& out, const Node& node) {
+  out << (node.source.within ? node.source.op->name : node.op->name) << " ("
+      << file_name(node.source.file) << ':' << node.source.line << ')';
+}
 
 /// Whether a value is the same in all iterations of its frame.
 enum class Varies : std::uint8_t {
@@ -48,16 +42,13 @@ class Dataflow {
  public:
   constexpr explicit Dataflow(const Graph& graph)
       : graph_(graph),
+        contexts_(graph.regions.size()),
         context_(graph.values.size(), 0),
         level_(graph.values.size(), 0),
         varies_(graph.values.size(), Varies::yes),
-        region_context_(graph.regions.size(), none),
         last_effect_(graph.regions.size(), 0),
         has_primitives_(graph.regions.size(), 0),
         frames_(graph.frames, FrameUse{none, none, none, 0, 0}) {
-    for (Id region = 0; region < graph.regions.size(); ++region) {
-      region_context_[region] = contexts_.push(Context{Context::Kind::region, false, none, region});
-    }
     for (int times = 0; times < 2 * graph.frames + 2; ++times) {
       changed_ = false;
       go_over();
@@ -70,71 +61,37 @@ class Dataflow {
   /// The first mistake; empty if there is none.
   constexpr const Message& error() const { return error_; }
 
-  constexpr const Context& context(Id id) const { return contexts_[id]; }
+  constexpr const ContextTree& contexts() const { return contexts_; }
   constexpr Id context_of(Id value) const { return context_[value]; }
-  constexpr Id context_of_region(Id region) const { return region_context_[region]; }
   constexpr Varies varies(Id value) const { return varies_[value]; }
   /// The longest chain of branches and loops made of primitives on which a value depends. Values of
   /// one level can be part of one branch.
   constexpr Id level(Id value) const { return level_[value]; }
   constexpr const FrameUse& frame(Id number) const { return frames_[number]; }
-  /// One side of a predicate inside of a context; none if no Switch leads there.
-  constexpr Id find_side(Id parent, Id predicate, bool side) const {
-    for (Id id = 0; id < contexts_.size(); ++id) {
-      const Context& c = contexts_[id];
-      if (c.kind == Context::Kind::side && c.parent == parent && c.key == predicate &&
-          c.side == side) {
-        return id;
-      }
-    }
-    return none;
-  }
   /// The value that a Merge gets over its back edge; none if nothing is connected.
   constexpr Id next_of(Id merge) const { return decode<ops::Merge>(graph_, maker(merge)).next; }
-  /// "Add (model.cpp:12)"
-  constexpr void print(Message& out, const Node& node) const {
-    out << (node.source.within ? node.source.op->name : node.op->name) << " ("
-        << file_name(node.source.file) << ':' << node.source.line << ')';
-  }
 
  private:
   constexpr const Node& maker(Id value) const { return graph_.node_of(value); }
 
-  /// Records the mistake of an edge.
-  constexpr void fail(Id value, Id node, const char* sentence) {
+  /// Records the mistake of an edge. The sentence may name another value's node between its parts.
+  constexpr void fail(Id value, Id node, const char* sentence, Id other = none,
+                      const char* rest = "") {
     if (!error_.empty()) return;
     error_ << "the edge from ";
-    print(error_, maker(value));
+    print_node(error_, maker(value));
     error_ << " to ";
-    print(error_, graph_.nodes[node]);
+    print_node(error_, graph_.nodes[node]);
     error_ << ": " << sentence;
+    if (other == none) return;
+    print_node(error_, maker(other));
+    error_ << rest;
   }
   /// Records the mistake of a node.
   constexpr void fail(Id node, const char* sentence) {
     if (!error_.empty()) return;
-    print(error_, graph_.nodes[node]);
+    print_node(error_, graph_.nodes[node]);
     error_ << ": " << sentence;
-  }
-
-  // The tree of contexts.
-
-  constexpr bool lies_in_context(Id context, Id outer) const {
-    while (context != none && context != outer) context = contexts_[context].parent;
-    return context == outer;
-  }
-  /// The context of the frame, or of the region, around a context.
-  constexpr Id frame_of(Id context) const {
-    while (contexts_[context].kind == Context::Kind::side) context = contexts_[context].parent;
-    return context;
-  }
-  constexpr Id region_of_context(Id context) const {
-    while (contexts_[context].parent != none) context = contexts_[context].parent;
-    return contexts_[context].key;
-  }
-  constexpr Id side_of(Id parent, Id predicate, bool side) {
-    const Id known = find_side(parent, predicate, side);
-    return known != none ? known
-                         : contexts_.push(Context{Context::Kind::side, side, parent, predicate});
   }
 
   // Nodes.
@@ -179,7 +136,7 @@ class Dataflow {
   }
   constexpr Common common_of(Id id) {
     const Node& node = graph_.nodes[id];
-    Common common{region_context_[node.region], Varies::never, 0, none};
+    Common common{ContextTree::of_region(node.region), Varies::never, 0, none};
     for (Id k = 0; k < node.inputs.count; ++k) join(common, graph_.input(node, k), id);
     for (Id k = 0; k < node.controls.count; ++k) {
       join(common, graph_.operands[node.controls.first + k], id);
@@ -202,32 +159,29 @@ class Dataflow {
       common.from = value;
       return;
     }
-    if (frame_of(place) != frame_of(common.context)) {
+    if (contexts_.frame_of(place) != contexts_.frame_of(common.context)) {
       fail_crossing(value, id, common.from);
-    } else if (lies_in_context(place, common.context)) {
+    } else if (contexts_.is_within(place, common.context)) {
       common.context = place;
       common.from = value;
-    } else if (!lies_in_context(common.context, place)) {
+    } else if (!contexts_.is_within(common.context, place)) {
       fail_dead(value, id, common.from);
     }
   }
   /// Two inputs of a node are in different frames. If one is from outside, it is at fault.
   constexpr void fail_crossing(Id a, Id id, Id b) {
-    if (!error_.empty()) return;
-    const bool a_inside = lies_in_context(context_[a], frame_of(context_[b]));
-    const bool b_inside = lies_in_context(context_[b], frame_of(context_[a]));
-    fail(a_inside ? b : a, id, "it crosses frames: ");
-    print(error_, maker(a_inside ? a : b));
-    error_ << (a_inside || b_inside
-                   ? ", another input, is inside of one; expected enter_constant(x, frame), or an "
-                     "Exit of the other"
-                   : ", another input, is in another one; expected an Exit of both");
+    const bool a_inside = contexts_.is_within(context_[a], contexts_.frame_of(context_[b]));
+    const bool b_inside = contexts_.is_within(context_[b], contexts_.frame_of(context_[a]));
+    fail(
+        a_inside ? b : a, id, "it crosses frames: ", a_inside ? a : b,
+        a_inside || b_inside
+            ? ", another input, is inside of one; expected enter_constant(x, frame), or an Exit of "
+              "the other"
+            : ", another input, is in another one; expected an Exit of both");
   }
   constexpr void fail_dead(Id value, Id id, Id other) {
-    if (!error_.empty()) return;
-    fail(value, id, "its value may be dead where that of ");
-    print(error_, maker(other));
-    error_ << ", another input, is not; expected a Merge before, or both inside of the same Switch";
+    fail(value, id, "its value may be dead where that of ", other,
+         ", another input, is not; expected a Merge before, or both inside of the same Switch");
   }
 
   /// Values that only some primitives take.
@@ -266,7 +220,8 @@ class Dataflow {
     const Node& node = graph_.nodes[id];
     if (node.op->kind == Kind::source) {
       const bool anywhere = is_made_anywhere(*node.op);
-      set(node, {region_context_[node.region], anywhere ? Varies::never : Varies::yes, 0, none});
+      set(node,
+          {ContextTree::of_region(node.region), anywhere ? Varies::never : Varies::yes, 0, none});
       return;
     }
     if (has_effect(node)) return place_effect(id);
@@ -315,7 +270,7 @@ class Dataflow {
     if (is<ops::Switch>(*node.op)) {
       const Id predicate = graph_.input(node, 1);
       for (Id k = 0; k < 2; ++k) {
-        const Id side = side_of(common.context, predicate, k == 1);
+        const Id side = contexts_.make_side(common.context, predicate, k == 1);
         set_value(node.outputs.first + k, {side, Varies::yes, common.level, none});
       }
       return;
@@ -341,7 +296,7 @@ class Dataflow {
     Common common = common_of(id);
     const bool anywhere = common.from == none && common.varies == Varies::never;
     if (use.context == none) {
-      use.context = contexts_.push(Context{Context::Kind::frame, false, common.context, op.frame});
+      use.context = contexts_.add_frame(common.context, op.frame);
       changed_ = true;
     } else if (!anywhere) {
       enter(use, common.context, value, id);
@@ -358,19 +313,20 @@ class Dataflow {
   /// A frame lies in the innermost of the contexts from which it is entered.
   constexpr void enter(FrameUse& use, Id from, Id value, Id id) {
     const Id parent = contexts_[use.context].parent;
-    if (lies_in_context(from, use.context)) {
+    if (contexts_.is_within(from, use.context)) {
       return fail(value, id, "a frame is entered from inside of it; expected another frame");
     }
-    if (region_of_context(parent) != region_of_context(from)) {
+    if (contexts_.region_of(parent) != contexts_.region_of(from)) {
       return fail(value, id,
                   "a frame is entered from inside of a functional form, a cond or a loop; expected "
                   "an Enter before that");
     }
-    if (lies_in_context(parent, from) && frame_of(parent) == frame_of(from)) return;
-    if (use.from == none || (lies_in_context(from, parent) && frame_of(parent) == frame_of(from))) {
-      contexts_[use.context].parent = from;
+    const bool same_frame = contexts_.frame_of(parent) == contexts_.frame_of(from);
+    if (same_frame && contexts_.is_within(parent, from)) return;
+    if (use.from == none || (same_frame && contexts_.is_within(from, parent))) {
+      contexts_.move(use.context, from);
       changed_ = true;
-    } else if (frame_of(parent) != frame_of(from)) {
+    } else if (!same_frame) {
       fail(value, id,
            "a frame is entered from two frames; expected an Enter into each frame on the way");
     } else {
@@ -432,12 +388,12 @@ class Dataflow {
 
   constexpr void place_merge(Id id) {
     const Node& node = graph_.nodes[id];
-    Common common{region_context_[node.region], Varies::yes, 0, none};
+    Common common{ContextTree::of_region(node.region), Varies::yes, 0, none};
     Id sides[2] = {none, none};
     bool fits = true;
     for (Id k = 0; k < 2; ++k) {
       const Id value = graph_.input(node, k);
-      Common one{region_context_[node.region], Varies::never, 0, none};
+      Common one{ContextTree::of_region(node.region), Varies::never, 0, none};
       join(one, value, id);
       if (one.level >= common.level) common.level = one.level + 1;
       sides[k] = one.context;
@@ -450,22 +406,15 @@ class Dataflow {
       const Context& b = contexts_[sides[1]];
       common.context = a.parent;
       if (a.key != b.key || a.parent != b.parent) {
-        fail_merge(id);
+        fail(graph_.input(node, 1), id, "its other input, ", graph_.input(node, 0),
+             ", depends on another predicate; expected the two sides of Switches by one predicate, "
+             "what is inside of them merged");
       } else if (a.side == b.side) {
         fail(graph_.input(node, 1), id,
              "both inputs are dead together; expected them from the two sides of a Switch");
       }
     }
     set(node, common);
-  }
-  constexpr void fail_merge(Id id) {
-    if (!error_.empty()) return;
-    const Id other = graph_.input(graph_.nodes[id], 0);
-    fail(graph_.input(graph_.nodes[id], 1), id, "its other input, ");
-    print(error_, maker(other));
-    error_
-        << ", depends on another predicate; expected the two sides of Switches by one predicate, "
-           "what is inside of them merged";
   }
 
   /// Checks that need all nodes.
@@ -477,7 +426,7 @@ class Dataflow {
       const Id next = next_of(node.outputs.first);
       if (next == none) continue;
       connected[next] = 1;
-      if (frame_of(context_[next]) != context_[node.outputs.first]) {
+      if (contexts_.frame_of(context_[next]) != context_[node.outputs.first]) {
         return fail(
             next, id,
             "a back edge between two frames; expected a NextIteration of the Merge's frame");
@@ -506,7 +455,7 @@ class Dataflow {
     const ops::Enter op = decode<ops::Enter>(graph_, node);
     const Id value = graph_.input(node, 0);
     if (op.constant != 0 || varies_[value] == Varies::never) return;
-    const Id from = is_outer(node, value) ? region_context_[node.region] : context_[value];
+    const Id from = is_outer(node, value) ? ContextTree::of_region(node.region) : context_[value];
     if (from == contexts_[frames_[op.frame].context].parent) return;
     fail(value, id,
          "what else enters the frame is inside of a Switch; expected what a Switch by that "
@@ -518,11 +467,10 @@ class Dataflow {
   bool changed_ = false;
   Id entered_last_ = none;
   Id node_entered_last_ = none;
-  Pool<Context> contexts_;
+  ContextTree contexts_;
   Pool<Id> context_;           // by value
   Pool<Id> level_;             // by value
   Pool<Varies> varies_;        // by value
-  Pool<Id> region_context_;    // by region
   Pool<Id> last_effect_;       // by region: the level of its last effect so far
   Pool<char> has_primitives_;  // by region
   Pool<FrameUse> frames_;

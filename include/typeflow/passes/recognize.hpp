@@ -22,6 +22,7 @@
 #include "typeflow/graph/clone.hpp"
 #include "typeflow/graph/graph.hpp"
 #include "typeflow/ops/control/primitives.hpp"
+#include "typeflow/passes/control_structure.hpp"
 #include "typeflow/passes/dataflow.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::ir {
@@ -31,6 +32,7 @@ class Recognizer {
   constexpr explicit Recognizer(Graph& graph)
       : graph_(graph),
         dataflow_(graph),
+        structure_(graph, dataflow_),
         value_count_(graph.values.size()),
         node_count_(graph.nodes.size()),
         copy_(graph.values.size(), none) {}
@@ -38,7 +40,7 @@ class Recognizer {
   constexpr void run() {
     if (!dataflow_.error().empty()) return graph_.fail(dataflow_.error());
     const Node stood = standing();
-    Scope whole{dataflow_.context_of_region(0), none, 0, nullptr, Pool<Id>(value_count_, none)};
+    Scope whole{ContextTree::of_region(0), none, 0, nullptr, Pool<Id>(value_count_, none)};
     for (Id value = 0; value < graph_.recognized.count; ++value) {
       whole.map[value] = graph_.lists[graph_.recognized.first + value];
     }
@@ -60,50 +62,27 @@ class Recognizer {
 
   // The sources of values.
 
-  constexpr const Node& maker(Id value) const { return graph_.nodes[graph_.values[value].node]; }
-
-  /// Skips primitives that only lead a value to another place.
-  constexpr Id origin(Id value) const {
-    for (;;) {
-      const Node& node = maker(value);
-      const bool leads =
-          is<ops::Switch>(*node.op) || is<ops::LoopCond>(*node.op) ||
-          is<ops::NextIteration>(*node.op) ||
-          (is<ops::Enter>(*node.op) && decode<ops::Enter>(graph_, node).constant != 0);
-      if (!leads) return value;
-      value = graph_.input(node, 0);
-    }
-  }
-  constexpr static bool is_loop_merge(const Node& node) {
-    return is<ops::Merge>(*node.op) && node.inputs.count == 1;
-  }
   /// The value that replaces this one; none if there is none yet.
   constexpr Id find(Id value, const Scope& scope) const {
-    if (is_made_anywhere(*maker(value).op)) return value;
+    if (is_made_anywhere(*graph_.node_of(value).op)) return value;
     for (const Scope* s = &scope; s != nullptr; s = s->outer) {
       if (s->map[value] != none) return s->map[value];
     }
-    const bool as_it_is = dataflow_.context_of(value) == dataflow_.context_of_region(0) &&
-                          dataflow_.level(value) == 0;
+    const bool as_it_is =
+        dataflow_.context_of(value) == ContextTree::of_region(0) && dataflow_.level(value) == 0;
     return as_it_is ? value : none;
   }
   constexpr Id resolve(Id value, const Scope& scope) {
-    const Id found = find(origin(value), scope);
+    const Id found = find(structure_.origin(value), scope);
     if (found != none) return found;
     Message message{};
     message << "internal error: a branch or a loop made of primitives misses ";
-    dataflow_.print(message, maker(value));
+    print_node(message, graph_.node_of(value));
     graph_.fail(message);
     return value;
   }
-  /// The context in which a value is made. Values that are the same in all iterations are made
-  /// outside of the loop.
-  constexpr Id home(Id value) const {
-    const Id context = dataflow_.context_of(value);
-    return dataflow_.varies(value) == Varies::by_loop ? dataflow_.context(context).parent : context;
-  }
   constexpr bool owns(const Scope& scope, Id value) const {
-    const Id at = home(value);
+    const Id at = structure_.home(value);
     return at == scope.context || (scope.frame != none && at == scope.frame);
   }
 
@@ -115,7 +94,7 @@ class Recognizer {
     Pool<char> visited(value_count_, 0);
     Pool<Id> open;
     const auto need = [&](Id value) {
-      const Id from = origin(value);
+      const Id from = structure_.origin(value);
       if (visited[from] != 0 || find(from, scope) != none) return;
       visited[from] = 1;
       open.push(from);
@@ -130,49 +109,10 @@ class Recognizer {
         for (Id k = 0; k < node.outputs.count; ++k) visited[node.outputs.first + k] = 1;
         nodes.push(id);
       }
-      for (const Id needed : needs_of(node)) need(needed);
+      for (const Id needed : structure_.needs_of(node)) need(needed);
     }
     make_nodes(scope, nodes);
   }
-  /// The values from which a node is made.
-  constexpr Pool<Id> needs_of(const Node& node) const {
-    if (is<ops::Exit>(*node.op)) {
-      const FrameUse& frame = dataflow_.frame(frame_number(node));
-      Pool<Id> needs = states(frame.context);
-      needs.push(frame.condition);
-      return needs;
-    }
-    Pool<Id> needs;
-    for (Id k = 0; k < node.inputs.count; ++k) needs.push(graph_.input(node, k));
-    for (Id k = 0; k < node.controls.count; ++k) {
-      needs.push(graph_.operands[node.controls.first + k]);
-    }
-    if (is_loop_merge(node)) {
-      needs.push(dataflow_.next_of(node.outputs.first));
-    } else if (is<ops::Merge>(*node.op)) {
-      needs.push(predicate_of(node));
-    }
-    return needs;
-  }
-  constexpr Id frame_number(const Node& leave) const {
-    const Id side = dataflow_.context_of(graph_.input(leave, 0));
-    return dataflow_.context(dataflow_.context(side).parent).key;
-  }
-  /// The Merges of a frame, its loop's states.
-  constexpr Pool<Id> states(Id frame) const {
-    Pool<Id> merges;
-    for (Id id = 0; id < node_count_; ++id) {
-      const Node& node = graph_.nodes[id];
-      if (is_loop_merge(node) && dataflow_.context_of(node.outputs.first) == frame) {
-        merges.push(node.outputs.first);
-      }
-    }
-    return merges;
-  }
-  constexpr Id predicate_of(const Node& merge) const {
-    return dataflow_.context(dataflow_.context_of(graph_.input(merge, 0))).key;
-  }
-
   /// Sorts nodes by their level. Within a level branches and loops come first, then the order in
   /// which they were made.
   constexpr void make_nodes(Scope& scope, const Pool<Id>& nodes) {
@@ -183,19 +123,20 @@ class Recognizer {
       if (listed[id] != 0) left.push(id);
     }
     while (!left.empty()) {
-      Id level = level_of(left[0]);
-      for (const Id id : left) level = level_of(id) < level ? level_of(id) : level;
+      Id level = structure_.level_of(left[0]);
+      for (const Id id : left)
+        level = structure_.level_of(id) < level ? structure_.level_of(id) : level;
       Pool<Id> at;
       Pool<Id> above;
       for (const Id id : left) {
-        if (level_of(id) == level) {
+        if (structure_.level_of(id) == level) {
           at.push(id);
         } else {
           above.push(id);
         }
       }
       for (const Id id : at) {
-        if (is<ops::Merge>(*graph_.nodes[id].op) && !is_loop_merge(graph_.nodes[id])) {
+        if (is<ops::Merge>(*graph_.nodes[id].op) && !structure_.is_loop_merge(graph_.nodes[id])) {
           make_branch(scope, id, at);
         } else if (is<ops::Exit>(*graph_.nodes[id].op)) {
           make_loop(scope, id, at);
@@ -207,8 +148,6 @@ class Recognizer {
       left = std::move(above);
     }
   }
-  constexpr Id level_of(Id id) const { return dataflow_.level(graph_.nodes[id].outputs.first); }
-
   /// The values of a region outside of all primitives, with everything that they need.
   constexpr void make_region(Scope& scope, Id region) {
     Pool<Id> targets;
@@ -296,8 +235,7 @@ class Recognizer {
   constexpr Id copy_region(Scope& scope, const Node& owner, Id from) {
     stand_at(owner, scope.region);
     const Id region = open_region(graph_);
-    Scope inner{dataflow_.context_of_region(from), none, region, &scope,
-                Pool<Id>(value_count_, none)};
+    Scope inner{ContextTree::of_region(from), none, region, &scope, Pool<Id>(value_count_, none)};
     const Region record = graph_.regions[from];
     for (Id k = 0; k < record.captures.count; ++k) {
       const Id captured = graph_.lists[record.captures.first + k];
@@ -329,12 +267,13 @@ class Recognizer {
   constexpr void make_branch(Scope& scope, Id id, const Pool<Id>& candidates) {
     const Node first = graph_.nodes[id];
     if (scope.map[first.outputs.first] != none) return;
-    const Id predicate = predicate_of(first);
+    const Id predicate = structure_.predicate_of(first);
     const Id around = dataflow_.context_of(first.outputs.first);
     Pool<Id> merges;
     for (const Id candidate : candidates) {
       const Node& node = graph_.nodes[candidate];
-      if (is<ops::Merge>(*node.op) && !is_loop_merge(node) && predicate_of(node) == predicate &&
+      if (is<ops::Merge>(*node.op) && !structure_.is_loop_merge(node) &&
+          structure_.predicate_of(node) == predicate &&
           dataflow_.context_of(node.outputs.first) == around) {
         merges.push(candidate);
       }
@@ -359,15 +298,15 @@ class Recognizer {
   constexpr Id make_side(Scope& scope, const Pool<Id>& merges, const Node& at, bool side) {
     stand_at(at, scope.region);
     const Id region = open_region(graph_);
-    const Id context =
-        dataflow_.find_side(dataflow_.context_of(at.outputs.first), predicate_of(at), side);
+    const Id context = dataflow_.contexts().find_side(dataflow_.context_of(at.outputs.first),
+                                                      structure_.predicate_of(at), side);
     Scope inner{context, none, region, &scope, Pool<Id>(value_count_, none)};
     Pool<Id> targets;
     Pool<Id> numbers;
     for (const Id id : merges) {
       const Node& node = graph_.nodes[id];
       const Id zero = graph_.input(node, 0);
-      const bool takes_first = dataflow_.context(dataflow_.context_of(zero)).side == side;
+      const bool takes_first = dataflow_.contexts()[dataflow_.context_of(zero)].side == side;
       targets.push(takes_first ? zero : graph_.input(node, 1));
       numbers.push(takes_first ? 0 : 1);
     }
@@ -386,19 +325,19 @@ class Recognizer {
   constexpr void make_loop(Scope& scope, Id id, const Pool<Id>& candidates) {
     const Node first = graph_.nodes[id];
     if (scope.map[first.outputs.first] != none) return;
-    const Id number = frame_number(first);
+    const Id number = structure_.frame_number(first);
     const FrameUse use = dataflow_.frame(number);
-    const Pool<Id> merges = states(use.context);
+    const Pool<Id> merges = structure_.states(use.context);
     Pool<Id> next;
     Pool<Id> start;
     for (const Id merge : merges) {
       next.push(dataflow_.next_of(merge));
-      const Node& enter = maker(graph_.input(maker(merge), 0));
+      const Node& enter = graph_.node_of(graph_.input(graph_.node_of(merge), 0));
       start.push(resolve(graph_.input(enter, 0), scope));
     }
     Pool<Id> asked;
     asked.push(use.condition);
-    const Id going_on = dataflow_.find_side(use.context, use.condition, true);
+    const Id going_on = dataflow_.contexts().find_side(use.context, use.condition, true);
     Pool<Id> regions;
     regions.push(
         make_iteration(scope, {use.context, none, none, &scope, {}}, merges, asked, first));
@@ -410,8 +349,8 @@ class Recognizer {
                          .add(ops::Loop{{}, most, merges.size(), 0, 0, most > 0 ? 1 : 0, 0}, start);
     for (const Id candidate : candidates) {
       const Node node = graph_.nodes[candidate];
-      if (!is<ops::Exit>(*node.op) || frame_number(node) != number) continue;
-      const Id state = graph_.input(maker(graph_.input(node, 0)), 0);
+      if (!is<ops::Exit>(*node.op) || structure_.frame_number(node) != number) continue;
+      const Id state = graph_.input(graph_.node_of(graph_.input(node, 0)), 0);
       Id k = 0;
       while (merges[k] != state) ++k;
       stand_at(node, scope.region);
@@ -440,17 +379,17 @@ class Recognizer {
   // Names and lists of the model.
 
   constexpr bool lies_inside(Id value) const {
-    return dataflow_.context(dataflow_.context_of(value)).kind != Context::Kind::region;
+    return dataflow_.contexts()[dataflow_.context_of(value)].kind != Context::Kind::region;
   }
   /// The value that replaced this one; none, and a mistake, if it may be dead where it is used.
   constexpr Id moved(Id value, std::string_view what) {
     if (value >= value_count_) return value;
-    const bool outside = maker(value).region == 0 && !lies_inside(value);
+    const bool outside = graph_.node_of(value).region == 0 && !lies_inside(value);
     const Id present = outside ? graph_.present(value) : copy_[value];
     if (present != none) return present;
     if (!lies_inside(value)) return value;
     Message message{};
-    dataflow_.print(message, maker(value));
+    print_node(message, graph_.node_of(value));
     graph_.fail(message << ": " << what
                         << " of it, which may be dead or lie in a frame; expected a Merge or an "
                            "Exit between them");
@@ -469,6 +408,7 @@ class Recognizer {
 
   Graph& graph_;
   const Dataflow dataflow_;
+  const ControlStructure structure_;
   const int value_count_;  // as they were
   const int node_count_;
   Pool<Id> copy_;  // by value: the first that was made for it
