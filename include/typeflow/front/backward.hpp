@@ -9,6 +9,17 @@
 
 namespace typeflow::inline TYPEFLOW_ISA {
 
+namespace ir {
+
+/// Tensors that gradients read from another device's memory (front/swapped.hpp).
+struct SwappedTensors {
+  Pool<Id> back;        ///< by value: the one that gradients read; none
+  Pool<Id> arrival;     ///< by call of swapped: the token of its gradient's arrival; none
+  Pool<Device> device;  ///< by node
+};
+
+}  // namespace ir
+
 namespace detail {
 
 constexpr void print_value(Message& out, const ir::Graph& graph, Id value) {

@@ -16,54 +16,12 @@
 #include "typeflow/core/error.hpp"
 #include "typeflow/core/pool.hpp"
 #include "typeflow/core/text.hpp"
+#include "typeflow/graph/label.hpp"
+#include "typeflow/graph/mode.hpp"
 #include "typeflow/graph/names.hpp"
 #include "typeflow/graph/op.hpp"
 #include "typeflow/graph/pass.hpp"
 #include "typeflow/graph/records.hpp"
-
-namespace typeflow::inline TYPEFLOW_ISA {
-
-/// How a model is traced: for training (dropout drops, batch norm updates) or for inference. With
-/// `debug`, a session keeps every node's value (see Session::value). `read_only` concerns sessions
-/// only; no model sees it. Sessions add `gpu_first` where their target prefers GPUs
-/// (passes/place.hpp).
-enum class Mode : unsigned { training = 0, inference = 1, debug = 2, read_only = 4, gpu_first = 8 };
-constexpr Mode operator|(Mode a, Mode b) {
-  return static_cast<Mode>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
-}
-constexpr bool has(Mode mode, Mode flag) {
-  return (static_cast<unsigned>(mode) & static_cast<unsigned>(flag)) != 0;
-}
-constexpr Mode without(Mode mode, Mode flag) {
-  return static_cast<Mode>(static_cast<unsigned>(mode) & ~static_cast<unsigned>(flag));
-}
-inline constexpr Mode training = Mode::training;
-inline constexpr Mode inference = Mode::inference;
-inline constexpr Mode debug = Mode::debug;
-/// For sessions: they never write to the store, which may be const.
-inline constexpr Mode read_only = Mode::read_only;
-
-/// A name as users write it: a literal, or a literal and a number, {"unit", 3} for "unit_3".
-struct Label {
-  const char* text;
-  int length;
-  int index = none;
-
-  template <std::size_t N>
-  constexpr Label(const char (&literal)[N])  // NOLINT: named("loss") needs the conversion
-      : text(literal), length(static_cast<int>(N) - 1) {}
-  template <std::size_t N>
-  constexpr Label(const char (&literal)[N], int number)
-      : text(literal), length(static_cast<int>(N) - 1), index(number) {}
-
-  constexpr explicit Label(const ir::Name& name)
-      : text(name.text), length(name.length), index(name.index) {}
-
-  /// The label "" means no name, where a name is optional.
-  constexpr bool empty() const { return length == 0 && index == none; }
-};
-
-}  // namespace typeflow::inline TYPEFLOW_ISA
 
 namespace typeflow::inline TYPEFLOW_ISA::ir {
 
@@ -83,12 +41,7 @@ struct DeviceTurn {
   }
 };
 
-/// Tensors that gradients read from another device's memory (front/swapped.hpp).
-struct SwappedTensors {
-  Pool<Id> back;        ///< by value: the one that gradients read; none
-  Pool<Id> arrival;     ///< by call of swapped: the token of its gradient's arrival; none
-  Pool<Device> device;  ///< by node
-};
+struct SwappedTensors;  // front/backward.hpp
 
 /// The records of a graph, and the functions that add to them.
 class Graph {

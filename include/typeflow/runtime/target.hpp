@@ -14,7 +14,7 @@
 #include "typeflow/core/device.hpp"
 #include "typeflow/exec/general.hpp"
 #include "typeflow/exec/machine.hpp"
-#include "typeflow/graph/graph.hpp"
+#include "typeflow/graph/mode.hpp"
 #include "typeflow/lower/kernel_call.hpp"
 #include "typeflow/lower/kernel_types.hpp"
 
