@@ -22,11 +22,7 @@ class BeforeLoop {
         scope_(graph.scope),
         device_(graph.device),
         source_(graph.source) {
-    const Node& node = graph.nodes[owner];
-    graph.region = node.region;
-    graph.scope = node.scope;
-    graph.device = node.device;
-    graph.source = node.source;
+    graph.stand_at(graph.nodes[owner]);
   }
 
   /// Moves the nodes to their places. Returns where the loop's node is now.

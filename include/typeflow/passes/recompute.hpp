@@ -54,6 +54,7 @@ class Recomputer {
   static constexpr int most_operations = 6;
   static constexpr int most_flops = 32;
   static constexpr int most_words = 8;
+  static constexpr int most_leaves = 8;
 
   struct Reader {
     Id cluster;
@@ -386,10 +387,7 @@ class Recomputer {
         read(cluster, fused_.storage.items[operand], axes_of(original, operand));
       }
     }
-    graph_.scope = original.scope;
-    graph_.source = original.source;
-    graph_.device = original.device;
-    graph_.region = original.region;
+    graph_.stand_at(original);
     std::uint32_t words[most_words] = {};  // adding a node may move the graph's
     for (int i = 0; i < original.attributes.count; ++i) words[i] = graph_.words_of(original)[i];
     const Id node = graph_.add_node(*original.op, inputs, original.inputs.count, 1, words,
@@ -430,8 +428,6 @@ class Recomputer {
     }
     c.inputs = kept;
   }
-
-  static constexpr int most_leaves = 8;
 
   Graph& graph_;
   Fused& fused_;

@@ -383,11 +383,8 @@ class StridedViewFinder {
   /// None if the operation has no such value.
   constexpr Id add_offsets(Id gather) {
     const Node node = graph_.nodes.items[gather];
-    graph_.scope = node.scope;
-    graph_.source = node.source;
+    graph_.stand_at(node);
     graph_.source.make_part_of(*node.op);  // whose mistakes in indices it finds
-    graph_.device = node.device;
-    graph_.region = node.region;
     const Id known = graph_.values.size();
     const Id offsets = node.op->row_offsets(
         graph_, node, is_wide(node.outputs.first) ? DType::int64 : DType::int32);
