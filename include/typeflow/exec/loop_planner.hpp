@@ -76,7 +76,7 @@ class LoopPlanner {
     begin();
     const Pool<int> before = out_.clocks.snapshot();
     group_.enter_scopes(loop_step_.id, frames_);
-    const int mark = out_.enter_block();
+    const int mark = out_.slots.enter_block();
     begin_iteration();
     const int first_place = out_.plan.places.size();
     set_index();
@@ -93,7 +93,7 @@ class LoopPlanner {
     end_iteration();
     if (frames_ > 1) add_frame_places(first_place);
     find_targets();
-    out_.leave_block(mark);
+    out_.slots.leave_block(mark);
     group_.leave_scopes(loop_step_.id);
     out_.clocks.intersect(before);
     finish();

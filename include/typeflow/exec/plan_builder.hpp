@@ -27,6 +27,7 @@
 #include "typeflow/exec/machine.hpp"
 #include "typeflow/exec/opcode.hpp"
 #include "typeflow/exec/plan.hpp"
+#include "typeflow/exec/slot_places.hpp"
 #include "typeflow/exec/straight.hpp"
 #include "typeflow/exec/stream_clocks.hpp"
 #include "typeflow/exec/stream_instructions.hpp"
@@ -40,11 +41,11 @@ class PlanBuilder {
                             Demand& demand, std::span<const LateCopy> late = {})
       : count(streams_with_links(demand, late)),
         clocks(count),
+        slots(program.slots.size, count),
         scope(count, 0),
         program_(program),
         devices_(devices),
         demand_(demand),
-        at_(program.slots.size * (count + 1), none),
         pending_(program.slots.size * (count + 1), none),
         done_(program.steps.size, 0),
         instructions_(static_cast<std::size_t>(count)),
@@ -72,24 +73,11 @@ class PlanBuilder {
 
   // Places.
 
-  /// The place of a slot for a stream (or the host); none if it has not been sent there.
-  int at(Id slot, int stream) const { return at_[index(slot, stream)]; }
-  /// Says where a slot is, until leave_block().
+  int at(Id slot, int stream) const { return slots.at(slot, stream); }
   TYPEFLOW_COLD void set(Id slot, int stream, int place) {
-    log_.push({index(slot, stream), at_[index(slot, stream)]});
-    at_[index(slot, stream)] = place;
+    slots.set(slot, stream, place);
     if (place != none && stream == demand_.home[slot]) plan.home[slot] = place;
   }
-  /// A mark for leave_block().
-  int enter_block() const { return log_.size(); }
-  /// Forgets where slots are that have been set since enter_block().
-  TYPEFLOW_COLD void leave_block(int mark) {
-    while (log_.size() > mark) {
-      at_[log_.back().index] = log_.back().place;
-      log_.pop();
-    }
-  }
-
   TYPEFLOW_COLD int add_temporary(Id slot, int stream) {
     const int place = plan.places.push({PlaceKind::temporary, slot, device(stream), stream,
                                         scope[stream], now, now, false, false});
@@ -261,16 +249,12 @@ class PlanBuilder {
   const int count;  ///< of streams
   Plan plan;
   StreamClocks clocks;
+  SlotPlaces slots;
   int now = 0;          ///< counts instructions
   int step_stream = 0;  ///< of the step at hand
   Pool<int> scope;      ///< by stream: where temporaries go at present
 
  private:
-  struct Set {
-    int index;
-    int place;
-  };
-
   /// Late copies have streams of their own.
   TYPEFLOW_COLD static int streams_with_links(Demand& demand, std::span<const LateCopy> late) {
     for (const LateCopy& copy : late) demand.of_steps.link(copy.from, copy.to);
@@ -366,7 +350,7 @@ class PlanBuilder {
   }
   /// Sets where a slot is for all of the plan.
   TYPEFLOW_COLD int keep(Id slot, int stream, int place) {
-    at_[index(slot, stream)] = place;
+    slots.keep(slot, stream, place);
     return place;
   }
   /// The stream of a device that does not come after steps that may wait.
@@ -450,10 +434,8 @@ class PlanBuilder {
   const ir::ProgramView& program_;
   std::span<const MachineDevice> devices_;
   Demand& demand_;
-  Pool<int> at_;       // by slot and stream
   Pool<int> pending_;  // by slot and stream: the event of a tensor for which it has not waited yet
-  Pool<Set> log_;
-  Pool<int> done_;  // by step: when it has been given to its streams
+  Pool<int> done_;     // by step: when it has been given to its streams
   std::vector<StreamInstructions> instructions_;
   const int step_streams_;  // the streams of late copies come behind
   LateSends late_;

@@ -137,7 +137,7 @@ class Planner {
     wait_for_accesses(id, step);
     drop_assigned(step);
     make_results(control);
-    const int outer = out_.enter_block();
+    const int outer = out_.slots.enter_block();
     give_captures(step, control, inputs);
     const Id outside_before = last_outside_;
     last_outside_ = none;
@@ -155,7 +155,7 @@ class Planner {
       for (int e = the_host; e < out_.count; ++e)
         out_.touch_past(out_.at(demand_.operand(step, i), e));
     }
-    out_.leave_block(outer);
+    out_.slots.leave_block(outer);
     drop_assigned(step);
     send_results(control);
   }
@@ -237,7 +237,7 @@ class Planner {
       });
       out_.clocks.restore(before);
       group_.enter_scopes(id, 1);
-      const int mark = out_.enter_block();
+      const int mark = out_.slots.enter_block();
       for (int i = 0; i < arm.results.count; ++i) {
         const Id inner = demand_.listed(arm.results, i);
         if (inner == none) continue;
@@ -253,7 +253,7 @@ class Planner {
         if (demand_.home[inner] == demand_.home[slot]) continue;
         out_.copy(stream, out_.operand(inner, stream), out_.at(slot, stream));
       }
-      out_.leave_block(mark);
+      out_.slots.leave_block(mark);
       group_.leave_scopes(id);
       group_.members_of(id, [&](int e) {
         jumps.push(out_.list(e).size());
