@@ -28,5 +28,11 @@ template class WindowProduct<double, DefaultArch, false>;
 template class WindowProduct<double, DefaultArch, true>;
 template class FilterProduct<float, DefaultArch>;
 template class FilterProduct<double, DefaultArch>;
+template class WinogradProduct<float, DefaultArch, false>;
+template class WinogradProduct<float, DefaultArch, true>;
+template class WinogradProduct<double, DefaultArch, false>;
+template class WinogradProduct<double, DefaultArch, true>;
+template class WinogradFilterGradient<float, DefaultArch>;
+template class WinogradFilterGradient<double, DefaultArch>;
 
 }  // namespace typeflow::cpu_kernels

@@ -17,6 +17,7 @@
 #include "typeflow/cpu/ops/few_filters.hpp"
 #include "typeflow/cpu/ops/window_rows.hpp"
 #include "typeflow/cpu/ops/window_scatter.hpp"
+#include "typeflow/cpu/ops/winograd.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -37,7 +38,10 @@ Output<typename E::T> output_of(const KernelCall& call) {
   Output<typename E::T> output{&finish_tile<E>, E::is_product ? E::result(call, {}, 0, 0) : nullptr,
                                call.extents[ir::ContractionExtents::columns], E::result_rows(call),
                                nullptr};
-  if constexpr (E::variant != 0 && !E::is_product && E::finishes_columns) {
+  using ops::ConvAttributes;
+  if constexpr ((E::variant == ConvAttributes::one_column ||
+                 E::variant == ConvAttributes::few_columns) &&
+                !E::is_product && E::finishes_columns) {
     output.finish_places = &finish_places<E>;
   }
   return output;
@@ -397,28 +401,35 @@ extern template class WindowProduct<double, DefaultArch, false>;
 extern template class WindowProduct<double, DefaultArch, true>;
 #endif
 
-template <>
-struct contraction_of<ops::Conv> {
+template <bool Backward>
+struct convolution_kernel {
+  template <class E>
+  static constexpr bool by_winograd = (E::variant & ops::ConvAttributes::by_winograd) != 0;
+
   template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
-    return WindowProduct<typename E::T, typename E::Arch, false>::workspace(extents);
+    const std::int64_t plain =
+        WindowProduct<typename E::T, typename E::Arch, Backward>::workspace(extents);
+    if constexpr (by_winograd<E>) {
+      return std::max(
+          plain, WinogradProduct<typename E::T, typename E::Arch, Backward>::workspace(extents));
+    } else {
+      return plain;
+    }
   }
   template <class E>
   static void run(const KernelCall& call) {
-    WindowProduct<typename E::T, typename E::Arch, false>::run(call, E::operation(call),
-                                                               output_of<E>(call));
+    const auto op = E::operation(call);
+    const auto output = output_of<E>(call);
+    if constexpr (by_winograd<E>) {
+      if (WinogradProduct<typename E::T, typename E::Arch, Backward>::run(call, op, output)) return;
+    }
+    WindowProduct<typename E::T, typename E::Arch, Backward>::run(call, op, output);
   }
 };
 template <>
-struct contraction_of<ops::ConvInputGradient> {
-  template <class E>
-  static std::int64_t workspace(const std::int64_t* extents) {
-    return WindowProduct<typename E::T, typename E::Arch, true>::workspace(extents);
-  }
-  template <class E>
-  static void run(const KernelCall& call) {
-    WindowProduct<typename E::T, typename E::Arch, true>::run(call, E::operation(call),
-                                                              output_of<E>(call));
-  }
-};
+struct contraction_of<ops::Conv> : convolution_kernel<false> {};
+template <>
+struct contraction_of<ops::ConvInputGradient> : convolution_kernel<true> {};
+
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -18,6 +18,7 @@
 #include "typeflow/cpu/ops/conv_runs.hpp"
 #include "typeflow/cpu/ops/few_filters_gradient.hpp"
 #include "typeflow/cpu/ops/padded_blocks.hpp"
+#include "typeflow/cpu/ops/winograd_filter_gradient.hpp"
 #include "typeflow/ops/nn/conv_operations.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -421,12 +422,27 @@ extern template class FilterProduct<double, DefaultArch>;
 template <>
 struct contraction_of<ops::ConvFilterGradient> {
   template <class E>
+  static constexpr bool by_winograd = (E::variant & ops::ConvAttributes::by_winograd) != 0;
+
+  template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
-    return FilterProduct<typename E::T, typename E::Arch>::workspace(extents);
+    const std::int64_t plain = FilterProduct<typename E::T, typename E::Arch>::workspace(extents);
+    if constexpr (by_winograd<E>) {
+      return std::max(plain,
+                      WinogradFilterGradient<typename E::T, typename E::Arch>::workspace(extents));
+    } else {
+      return plain;
+    }
   }
   template <class E>
   static void run(const KernelCall& call) {
-    FilterProduct<typename E::T, typename E::Arch>::run(call, E::operation(call), &finish_tile<E>);
+    const auto op = E::operation(call);
+    if constexpr (by_winograd<E>) {
+      if (WinogradFilterGradient<typename E::T, typename E::Arch>::run(call, op, &finish_tile<E>)) {
+        return;
+      }
+    }
+    FilterProduct<typename E::T, typename E::Arch>::run(call, op, &finish_tile<E>);
   }
 };
 

@@ -43,7 +43,8 @@ struct ConvForwardRule : ConvRule<Options, X, W> {
   static constexpr bool channels_fit =
       !Base::usable || !group || channels == W::shape::dims.extent[Base::rank] * Options.groups;
   static constexpr ops::ConvAttributes attributes = [] {
-    ops::ConvAttributes a{ops::one_element, {1, 1, 1}, Options.groups, Base::rank};
+    ops::ConvAttributes a{
+        ops::one_element, {1, 1, 1}, Options.groups, Base::rank, Options.winograd ? 1 : 0};
     if (!Base::usable) return a;
     a.window = conv_window(Options, X::shape::dims, W::shape::dims);
     for (int i = 0; i < max_window_rank; ++i) {
@@ -175,7 +176,8 @@ struct ConvTransposeRule : ConvRule<Options, Y, W> {
   static constexpr bool filters_fit =
       !Base::usable || Y::shape::dims.extent[Base::rank + 1] == Base::filters;
   static constexpr ops::ConvAttributes attributes = [] {
-    ops::ConvAttributes a{ops::one_element, {1, 1, 1}, Options.groups, Base::rank};
+    ops::ConvAttributes a{
+        ops::one_element, {1, 1, 1}, Options.groups, Base::rank, Options.winograd ? 1 : 0};
     if (!Base::usable) return a;
     Dims x{1, {Y::shape::dims.extent[0]}};
     for (std::size_t i = 0; i < Options.strides.size(); ++i) {

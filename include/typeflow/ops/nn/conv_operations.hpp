@@ -32,7 +32,8 @@ struct ConvAttributes {
   WindowAttributes window;
   std::int32_t image[max_window_rank];
   std::int32_t groups;
-  std::int32_t rank;  ///< axes of the image
+  std::int32_t rank;          ///< axes of the image
+  std::int32_t winograd = 0;  ///< whether kernels may take its transforms
 
   constexpr std::int64_t places(int axis) const { return window.axis(axis).places(image[axis]); }
   constexpr std::int64_t taps() const {
@@ -72,8 +73,19 @@ struct ConvAttributes {
   /// or few.
   static constexpr unsigned one_column = 1;
   static constexpr unsigned few_columns = 2;
-  static constexpr unsigned loops_of(Extent columns) {
+  static constexpr unsigned by_winograd = 4;  ///< and may have loops by its transforms
+  constexpr unsigned loops_of(Extent channels, Extent filters, Extent columns) const {
+    if (takes_winograd(channels, filters)) return by_winograd;
     return columns == 1 ? one_column : columns > 1 && columns <= 4 ? few_columns : 0;
+  }
+  constexpr bool takes_winograd(Extent channels, Extent filters) const {
+    const int size = window.size[2];
+    bool takes = winograd != 0 && groups == 1 && rank == 2 && (size == 3 || size == 5) &&
+                 window.size[1] == size;
+    for (int i = 1; i < max_window_rank; ++i) {
+      takes = takes && window.stride[i] == 1 && window.dilation[i] == 1;
+    }
+    return takes && channels > 0 && filters > 0 && channels % 16 == 0 && filters % 16 == 0;
   }
   /// The further extents for kernels.
   constexpr Contraction contraction_of(Extent samples, Extent channels, Extent filters) const {
@@ -162,9 +174,10 @@ struct Conv : contraction, ConvAttributes {
   }
   static constexpr Contraction describe(const Conv& op, const Type& x, const Type& w, const Type&) {
     const Extent channels = x.dims.extent[op.rank + 1];
-    Contraction c = op.contraction_of(x.dims.extent[0], channels, w.dims.extent[op.rank + 1]);
+    const Extent filters = w.dims.extent[op.rank + 1];
+    Contraction c = op.contraction_of(x.dims.extent[0], channels, filters);
     c.depth.multiply(op.taps() * (channels / op.groups));
-    c.loops = loops_of(w.dims.extent[op.rank + 1]);
+    c.loops = op.loops_of(channels, filters, filters);
     return c;
   }
   static constexpr std::array<Dims, 3> shapes(const Conv& op, const std::int64_t* further,
@@ -201,13 +214,13 @@ struct ConvInputGradient : contraction, ConvAttributes {
   static constexpr Contraction describe(const ConvInputGradient& op, const Type& dy, const Type& w,
                                         const Type&) {
     const Extent filters = w.dims.extent[op.rank + 1];
-    Contraction c =
-        op.contraction_of(dy.dims.extent[0], w.dims.extent[op.rank] * op.groups, filters);
+    const Extent channels = w.dims.extent[op.rank] * op.groups;
+    Contraction c = op.contraction_of(dy.dims.extent[0], channels, filters);
     c.depth.multiply(filters / op.groups);
     for (int i = 0; i < max_window_rank; ++i) {  // every stride-th of a window's taps meets a place
       c.depth.multiply((op.window.size[i] + op.window.stride[i] - 1) / op.window.stride[i]);
     }
-    c.loops = loops_of(w.dims.extent[op.rank] * op.groups);
+    c.loops = op.loops_of(channels, filters, channels);
     return c;
   }
   static constexpr std::array<Dims, 3> shapes(const ConvInputGradient& op,
@@ -245,10 +258,12 @@ struct ConvFilterGradient : contraction, ConvAttributes {
   }
   static constexpr Contraction describe(const ConvFilterGradient& op, const Type& x, const Type& dy,
                                         const Type&) {
-    Contraction c = op.contraction_of(x.dims.extent[0], x.dims.extent[op.rank + 1],
-                                      dy.dims.extent[op.rank + 1]);
+    const Extent channels = x.dims.extent[op.rank + 1];
+    const Extent filters = dy.dims.extent[op.rank + 1];
+    Contraction c = op.contraction_of(x.dims.extent[0], channels, filters);
     c.depth.multiply(x.dims.extent[0]);
     c.depth.multiply(op.place_count());
+    if (op.takes_winograd(channels, filters)) c.loops = by_winograd;
     return c;
   }
   static constexpr std::array<Dims, 3> shapes(const ConvFilterGradient& op,

@@ -24,6 +24,11 @@ struct ConvOptions {
   /// The number of groups into which the channels of x and of y are divided. Group i of y sees only
   /// group i of x.
   int groups = 1;
+  /// Whether processors' kernels may compute the convolution and its gradients by Winograd's
+  /// transforms: faster, with larger rounding errors (docs/guide.md). They do for conv2d with 3 x 3
+  /// or 5 x 5 kernels, strides, dilations and groups of 1, and channels and filters that are
+  /// multiples of 16.
+  bool winograd = false;
 
   static constexpr std::array<int, Rank> ones() {
     std::array<int, Rank> all{};
