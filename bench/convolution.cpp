@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// convolution [--filter TEXT] [--batch N] [--seconds S] [--quick]
+// convolution [--filter TEXT] [--batch N] [--seconds S] [--quick] [--winograd]
 // convolution --list [--batch N]
 //
 // conv2d, depthwise_conv2d and their two gradients on one thread, in float, beside oneDNN's direct
@@ -10,7 +10,8 @@
 // if they differ, the program fails.
 //
 // --filter: only cases whose names contain TEXT. --batch: images, 8 by default. --seconds:
-// repetitions for S seconds a case, 1 by default; at least three. --quick: 0.2. --list prints the
+// repetitions for S seconds a case, 1 by default; at least three. --quick: 0.2. --winograd: ours by
+// Winograd's transforms, for the layers that have them; the others are left out. --list prints the
 // cases instead, for peers/convolution.py: name, direction, batch, size, channels, kernel's height
 // and width, filters, stride, padding above, below, on the left and on the right, groups.
 //
@@ -146,18 +147,34 @@ constexpr void any_layer(tf::Graph& g) {
   dw1.named("dw1");
 }
 
+constexpr void by_winograd(tf::Graph& g) {
+  constexpr tf::ConvOptions<2> options{.winograd = true};
+  auto x = tf::placeholder<float, 2, 5, 5, 16>(g, "x");
+  auto w = tf::placeholder<float, 3, 3, 16, 32>(g, "w");
+  auto dy = tf::placeholder<float, 2, 5, 5, 32>(g, "dy");
+  auto y = conv2d<options>(x, w).named("y");
+  auto [dx, dw] = gradients(y, tf::grad_ys(dy), x, w);
+  dx.named("dx");
+  dw.named("dw");
+}
+
+tf::ops::ConvAttributes attributes_of(const Layer& l, bool winograd) {
+  tf::ops::ConvAttributes op{tf::ops::one_element, {1, l.size, l.size}, 1, 2, winograd ? 1 : 0};
+  int axis = 1;
+  for (const bench::LayerAxis a : {l.height(), l.width()}) {
+    op.window.set(axis++, {a.kernel, a.stride, 1, a.before(), a.after()});
+  }
+  return op;
+}
+
 /// One of a layer's three as a graph, "result", of what it reads of "x", "w" and "dy".
-tf::Graph graph_of(const Layer& l, int batch, Direction direction) {
+tf::Graph graph_of(const Layer& l, int batch, Direction direction, bool winograd) {
   const auto dims = [](std::initializer_list<int> extents) {
     tf::Dims d{};
     for (const int e : extents) d.append(e);
     return d;
   };
-  tf::ops::ConvAttributes op{tf::ops::one_element, {1, l.size, l.size}, 1, 2};
-  int axis = 1;
-  for (const bench::LayerAxis a : {l.height(), l.width()}) {
-    op.window.set(axis++, {a.kernel, a.stride, 1, a.before(), a.after()});
-  }
+  const tf::ops::ConvAttributes op = attributes_of(l, winograd);
   tf::Graph g;
   const auto input = [&](tf::Label name, std::initializer_list<int> extents) {
     const tf::AnyExpr tensor = add_node(g, tf::ops::Placeholder{{}, 0, 0, 0}, nullptr, 0,
@@ -223,8 +240,8 @@ double difference(const bench::Floats& a, const bench::Floats& b) {
 #endif
 
 /// Runs one case; true if both results agree. `logs` is the sum of the ratios' logarithms.
-bool run_case(const Layer& l, int batch, Direction direction, const test::KernelTable& kernels,
-              double seconds, double& logs) {
+bool run_case(const Layer& l, int batch, Direction direction, bool winograd,
+              const test::KernelTable& kernels, double seconds, double& logs) {
   const auto x = uniform(std::int64_t{batch} * l.size * l.size * l.channels, 1);
   const auto w = uniform(std::int64_t{l.taps()} * l.channels / l.groups() * l.filters, 2);
   const auto dy = uniform(std::int64_t{batch} * l.places() * l.filters, 3);
@@ -237,7 +254,7 @@ bool run_case(const Layer& l, int batch, Direction direction, const test::Kernel
                                                                : w)
                          .size());
   const std::map<std::string, void*> results{{"result", ours.data()}};
-  test::RunTimeProgram program(graph_of(l, batch, direction), kernels);
+  test::RunTimeProgram program(graph_of(l, batch, direction, winograd), kernels);
   const auto our_call = [&] { program.run(feeds, results); };
   our_call();
   double our_best = 1e30;
@@ -295,11 +312,14 @@ int main(int argc, char** argv) {
   double seconds = 1;
   int batch = 8;
   bool lists = false;
+  bool winograd = false;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0) {
       seconds = 0.2;
     } else if (std::strcmp(argv[i], "--list") == 0) {
       lists = true;
+    } else if (std::strcmp(argv[i], "--winograd") == 0) {
+      winograd = true;
     } else if (std::strcmp(argv[i], "--batch") == 0 && i + 1 < argc) {
       batch = std::atoi(argv[++i]);
     } else if (std::strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
@@ -309,7 +329,7 @@ int main(int argc, char** argv) {
     } else {
       std::fprintf(stderr,
                    "usage: convolution [--filter TEXT] [--batch N] [--seconds S] [--quick] "
-                   "[--list]\n");
+                   "[--winograd] [--list]\n");
       return 2;
     }
   }
@@ -330,13 +350,18 @@ int main(int argc, char** argv) {
   kernels.add<&any_layer<1>>();
   kernels.add<&any_layer<3>>();
   kernels.add<&any_layer<6>>();
+  kernels.add<&by_winograd>();
   double logs = 0;
   int count = 0;
   bool agree = true;
   for (const Layer& layer : layers) {
+    if (winograd && (layer.depthwise ||
+                     !attributes_of(layer, true).takes_winograd(layer.channels, layer.filters))) {
+      continue;
+    }
     for (const Direction direction : directions) {
       if (name_of(layer, direction).find(filter) == std::string::npos) continue;
-      agree = run_case(layer, batch, direction, kernels, seconds, logs) && agree;
+      agree = run_case(layer, batch, direction, winograd, kernels, seconds, logs) && agree;
       ++count;
     }
   }

@@ -41,13 +41,20 @@ struct mlp {
   }
 };
 
+#ifdef WINOGRAD
+constexpr bool has_winograd = true;
+#else
+constexpr bool has_winograd = false;
+#endif
+
 /// A convolution with its bias and relu.
 template <int Size, int In, int Out>
 constexpr auto conv(tf::Graph& g, tf::Label name, const auto& x) {
   const tf::Scope in(g, name);
   auto W = tf::variable<float, Size, Size, In, Out>(g, "W", tf::truncated_normal(0, 0.05));
   auto b = tf::variable<float, Out>(g, "b", tf::zeros());
-  return relu(conv2d(x, W) + b);
+  constexpr tf::ConvOptions<2> options{.winograd = has_winograd};
+  return relu(conv2d<options>(x, W) + b);
 }
 
 /// Chapter 5's on MNIST, without dropout.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The program of the script models: the training step of MODEL by gradient descent, which is one of
-// chapter_models.hpp or, with CHAPTER_6, of chapter6_models.hpp. peers/ has the same models.
+// chapter_models.hpp or, with CHAPTER_6, of chapter6_models.hpp. With WINOGRAD, the former take
+// Winograd's transforms where they can. peers/ has the same models.
 //
 //   models THREADS    milliseconds of a step (fastest_on of timing.hpp), and what its arithmetic
 //                     would take at the rate of additions and multiplications in registers
