@@ -16,12 +16,15 @@ namespace tf = typeflow;
 
 constexpr int image_size = 224;
 
+/// On processors, in less than half the time of plain sums.
+inline constexpr tf::ConvOptions<2> by_winograd{.winograd = true};
+
 /// Convolutions of 3x3, then a pool that halves the image.
 template <int Filters, int Layers>
 constexpr auto block(tf::Graph& g, tf::Label name, const auto& x) {
   const auto h = repeat<Layers>(g, name, x, [](tf::Graph& in, tf::Label layer, auto v) {
-    return conv2d<Filters, 3>(in, layer, v,
-                              {.weights = tf::glorot_uniform, .activation = tf::relu});
+    return conv2d<Filters, 3, by_winograd>(in, layer, v,
+                                           {.weights = tf::glorot_uniform, .activation = tf::relu});
   });
   return tf::max_pool<2>(h);
 }
