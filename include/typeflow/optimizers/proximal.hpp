@@ -104,7 +104,9 @@ struct Ftrl {
     const auto line = linear.read() + shrunk - growth * v.read();
     const auto curvature = power(total) / v.setting(rate) + 2 * v.setting(l2);
     const auto beyond = sign(line) * maximum(abs(line) - v.setting(l1), 0);
-    return assign(sum, total) + assign(linear, line) + assign(v, -beyond / curvature);
+    // A sum of 0 and no l2 give a curvature of 0.
+    const auto next = where(equal(beyond, 0), 0, -beyond / curvature);
+    return assign(sum, total) + assign(linear, line) + assign(v, next);
   }
   constexpr Effect apply(const std::same_as<Gradients> auto& gradients) const {
     return detail::apply_with_updates(*this, gradients);

@@ -100,6 +100,20 @@ TEST_CASE("Ftrl sets to zero what l1 outweighs") {
   }
 }
 
+TEST_CASE("Ftrl whose sums start at 0 keeps variables without gradients at 0") {
+  tf::Graph g;
+  auto v = tf::variable<float, 3>(g, "v");
+  auto d = tf::placeholder<float, 3>(g, "d");
+  tf::Ftrl{.rate = 0.5, .initial = 0}.minimize(sum(v * d)).named("train");
+  tf::ir::ProgramInterpreter programs(g);
+  programs.variables = test::start_values(g, {{"v", test::floats({3}, {0, 2, 0.5})}});
+  // Without l1 and l2 it is -rate linear / sqrt(sum); of a gradient of 0 there is no sum.
+  programs.run({"train"}, {{"d", test::floats({3}, {0, 0, 4})}});
+  CHECK(test::elements(programs.variables.at("v")) == std::vector<double>{0, 0, 0});
+  programs.run({"train"}, {{"d", test::floats({3}, {0, 3, 0})}});
+  CHECK(test::elements(programs.variables.at("v")) == std::vector<double>{0, -0.5, 0});
+}
+
 TEST_CASE("LAMB moves each variable by a part of its norm") {
   tf::Graph g;
   auto v = tf::variable<double, 3>(g, "v");
