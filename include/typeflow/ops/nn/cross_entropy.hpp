@@ -52,10 +52,10 @@ struct SoftmaxCrossEntropy : composite {
     const std::int64_t n = x.dims.extent[axis];
     if (n == 0) softmax::fill_with_nan(call.outputs[0]);
     softmax::each_row(x.dims, axis, [&](std::int64_t first, std::int64_t stride) {
-      const double log_sum = softmax::log_sum_exp(x, first, stride, n);
+      const softmax::LogSumExp log_sum = softmax::log_sum_exp(x, first, stride, n);
       double loss = 0;
       for (std::int64_t i = first; i < first + n * stride; i += stride) {
-        loss += labels.value(i) * (log_sum - x.value(i));
+        loss -= labels.value(i) * log_sum.log_softmax(x.value(i));
       }
       call.outputs[0].set(softmax::row_of(first, stride, n), loss);
     });
@@ -125,8 +125,8 @@ struct SparseSoftmaxCrossEntropy : composite {
       const std::int64_t row = softmax::row_of(first, stride, n);
       const std::int64_t label = labels[row].integer;
       const bool in_range = label >= 0 && label < n;
-      call.outputs[0].set(row, in_range ? softmax::log_sum_exp(x, first, stride, n) -
-                                              x.value(first + label * stride)
+      const softmax::LogSumExp log_sum = softmax::log_sum_exp(x, first, stride, n);
+      call.outputs[0].set(row, in_range ? 0 - log_sum.log_softmax(x.value(first + label * stride))
                                         : std::numeric_limits<double>::quiet_NaN());
     });
   }

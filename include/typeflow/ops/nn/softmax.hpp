@@ -55,16 +55,24 @@ inline void fill_with_nan(HostTensor& losses) {
     losses.set(i, std::numeric_limits<double>::quiet_NaN());
   }
 }
-/// log(sum(exp(row))) in double.
-inline double log_sum_exp(const HostTensor& x, std::int64_t first, std::int64_t stride,
-                          std::int64_t n) {
+/// log(sum(exp(row))) in double, as a sum of two: the larger may be so large that it would swallow
+/// the other.
+struct LogSumExp {
   double largest = -std::numeric_limits<double>::infinity();
+  double rest = 0;
+
+  double log_softmax(double x) const { return x - largest - rest; }
+};
+inline LogSumExp log_sum_exp(const HostTensor& x, std::int64_t first, std::int64_t stride,
+                             std::int64_t n) {
+  LogSumExp out;
   for (std::int64_t i = 0; i < n; ++i) {
-    largest = std::fmax(largest, x.value(first + i * stride));
+    out.largest = std::fmax(out.largest, x.value(first + i * stride));
   }
   double total = 0;
-  for (std::int64_t i = 0; i < n; ++i) total += std::exp(x.value(first + i * stride) - largest);
-  return largest + std::log(total);
+  for (std::int64_t i = 0; i < n; ++i) total += std::exp(x.value(first + i * stride) - out.largest);
+  out.rest = std::log(total);
+  return out;
 }
 /// Interprets f(x - log(sum(exp(x)))) along an axis.
 template <class F>
@@ -72,10 +80,10 @@ void interpret(InterpretCall& call, std::uint32_t axis, const F& f) {
   const HostTensor& x = *call.inputs[0];
   const std::int64_t n = x.dims.extent[axis];
   each_row(x.dims, axis, [&](std::int64_t first, std::int64_t stride) {
-    const double log_sum = log_sum_exp(x, first, stride, n);
+    const LogSumExp log_sum = log_sum_exp(x, first, stride, n);
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t at = first + i * stride;
-      call.outputs[0].set(at, f(x.value(at) - log_sum));
+      call.outputs[0].set(at, f(log_sum.log_softmax(x.value(at))));
     }
   });
 }

@@ -126,8 +126,8 @@ constexpr void along_axes(tf::Graph& g) {
 }
 
 constexpr void classes_out_of_range(tf::Graph& g) {
-  auto x = tf::placeholder<double, 4, 3>(g, "x");
-  auto classes = tf::placeholder<std::int64_t, 4>(g, "classes");
+  auto x = tf::placeholder<double, 5, 3>(g, "x");
+  auto classes = tf::placeholder<std::int64_t, 5>(g, "classes");
   softmax_cross_entropy(x, classes).named("loss");
 }
 
@@ -189,12 +189,17 @@ TEST_CASE("softmax_cross_entropy: values") {
         {{"dense_0", dense[0]}, {"dense_1", dense[1]}, {"dense_2", dense[2]}, {"sparse_1", sparse}},
         1e-13);
   }
+  // Beside 1e20 a logarithm is nothing.
   const tf::HostTensors feeds{
-      {"x", test::doubles({4, 3}, {1, 2, 3, 1, 2, 3, 1e4, -1e4, 0, 1, 2, 3})},
-      {"classes", test::tensor(tf::DType::int64, {4}, {-1, 3, 1, std::pow(2., 32)})}};
+      {"x", test::doubles({5, 3}, {1, 2, 3, 1, 2, 3, 1e4, -1e4, 0, 1, 2, 3, 1e20, 1e20, 0})},
+      {"classes", test::tensor(tf::DType::int64, {5}, {-1, 3, 1, std::pow(2., 32), 1})}};
+  const double log_2 = std::log(2.);
   test::check_values<classes_out_of_range>(
-      feeds, {{"loss", test::doubles({4}, {not_a_number, not_a_number, 2e4, not_a_number})}},
+      feeds, {{"loss", test::doubles({5}, {not_a_number, not_a_number, 2e4, not_a_number, log_2})}},
       1e-14);
+  test::check_values<cross_entropies<double, tf::Shape<3>>>(
+      {{"x", test::doubles({3}, {1e20, 1e20, 0})}, {"labels", test::doubles({3}, {0.25, 0.75, 0})}},
+      {{"loss", test::doubles({}, {log_2})}}, 1e-14);
 }
 
 TEST_CASE("softmax_cross_entropy: gradient") {
