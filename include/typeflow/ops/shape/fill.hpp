@@ -120,10 +120,12 @@ constexpr auto range(Graph& g, const Start& start, const Delta& delta,
                 "range<T, n>(g, start, delta): start and delta must be scalars");
   ir::Graph& graph = g;
   graph.source = source_line(at);
+  // 16-bit numbers are computed in float: not every position is one.
+  constexpr DType type = dtype_of<detail::Computed<T>>;
   const AnyExpr first{&graph, detail::operand_id(graph, dtype_of<T>, start)};
   const AnyExpr step{&graph, detail::operand_id(graph, dtype_of<T>, delta)};
-  const AnyExpr position = cast_to(index_along(graph, Shape<N>::dims, 0), dtype_of<T>);
-  return E(g, (position * step + first).id);
+  const AnyExpr position = cast_to(index_along(graph, Shape<N>::dims, 0), type);
+  return E(g, cast_to(position * cast_to(step, type) + cast_to(first, type), dtype_of<T>).id);
 }
 
 /// N evenly spaced numbers from `from` to `to`; the last is exactly `to`. Both are numbers or
@@ -144,14 +146,16 @@ constexpr auto linspace(Graph& g, const From& from, const To& to,
   if constexpr (N <= 1) {
     return E(g, reshape_to(first, Shape<N>::dims).id);
   } else {
-    const AnyExpr last{&graph, detail::operand_id(graph, dtype_of<T>, to)};
+    constexpr DType type = dtype_of<detail::Computed<T>>;
+    const AnyExpr last = cast_to({&graph, detail::operand_id(graph, dtype_of<T>, to)}, type);
+    const AnyExpr begin = cast_to(first, type);
     const AnyExpr index = index_along(graph, Shape<N>::dims, 0);
     const AnyExpr back = static_cast<int>(N - 1) - index;
-    // From the nearer end, and in halves: last - first may be too large.
-    const AnyExpr half = (0.5 * last - 0.5 * first) / static_cast<double>(N - 1);
-    const AnyExpr lower = first + cast_to(2 * index, dtype_of<T>) * half;
-    const AnyExpr upper = last - cast_to(2 * back, dtype_of<T>) * half;
-    return E(g, where(less(index, back), lower, upper).id);
+    // From the nearer end, and in halves: last - begin may be too large.
+    const AnyExpr half = (0.5 * last - 0.5 * begin) / static_cast<double>(N - 1);
+    const AnyExpr lower = begin + cast_to(2 * index, type) * half;
+    const AnyExpr upper = last - cast_to(2 * back, type) * half;
+    return E(g, cast_to(where(less(index, back), lower, upper), dtype_of<T>).id);
   }
 }
 

@@ -103,6 +103,13 @@ void check_ranges() {
                                 tf::is_floating(type) ? 1e-6 : 0);
 }
 
+/// Of 16 bits, with positions that are no such numbers.
+constexpr void long_halves(tf::Graph& g) {
+  tf::range<tf::bfloat16, 2001>(g, -1000, 1).named("across_zero");
+  tf::range<tf::float16, 70000>(g, 0, 0.0078125).named("many");
+  tf::linspace<tf::float16, 70001>(g, 0, 0.25).named("spaces");
+}
+
 template <class T>
 constexpr void spaces(tf::Graph& g) {
   auto from = tf::placeholder<T>(g, "from");
@@ -152,6 +159,23 @@ TEST_CASE("range: values") {
   check_ranges<double>();
   check_ranges<std::int32_t>();
   check_ranges<std::int64_t>();
+}
+
+TEST_CASE("range and linspace: more 16-bit numbers than are whole") {
+  const auto number = [](std::int64_t i) { return static_cast<double>(i); };
+  test::check_values<long_halves>(
+      {},
+      {{"across_zero",
+        row(tf::DType::bfloat16, 2001, [&](std::int64_t i) { return number(i) - 1000; })},
+       {"many", row(tf::DType::float16, 70000, [&](std::int64_t i) { return number(i) / 128; })},
+       {"spaces",
+        row(tf::DType::float16, 70001, [&](std::int64_t i) { return number(i) / 70000 / 4; })}},
+      6e-4);
+  test::Kernels<long_halves> kernels;
+  const test::Outcome got = kernels.run({});
+  for (std::int64_t i = 900; i <= 1100; ++i) {
+    CHECK(got.at("across_zero").value(i) == number(i) - 1000);
+  }
 }
 
 TEST_CASE("range: values that other operations read") {
