@@ -29,9 +29,12 @@ constexpr AnyExpr shrinking(const UntypedExpr auto& norm, const Scalar& limit) {
   const AnyExpr most = setting(*norm.graph, limit, norm.dtype());
   return minimum(most / norm, 1);
 }
+/// A gradient times a factor, which for 16-bit numbers is a float: of large ones the factor may be
+/// too small for their type, but not the product.
 constexpr AnyExpr scaled(const UntypedExpr auto& gradient, const AnyExpr& factor) {
-  return map_values(gradient,
-                    [&](const AnyExpr& x) { return x * cast_to(factor, gradient.dtype()); });
+  return map_values(gradient, [&](const AnyExpr& x) {
+    return in_float(x, [&](const auto& v) { return v * cast_to(factor, v.dtype()); });
+  });
 }
 
 }  // namespace detail
@@ -97,7 +100,9 @@ constexpr Gradients multiply(const std::same_as<Gradients> auto& gradients,
     bool listed = false;
     for (const AnyVariable other : variables) listed = listed || other.id() == variable.id();
     if (!listed) return gradient;
-    return detail::scaled(gradient, setting(*gradient.graph, factor, gradient.dtype()));
+    const DType type = gradient.dtype();
+    return detail::scaled(gradient, setting(*gradient.graph, factor,
+                                            is_half_precision(type) ? DType::float32 : type));
   });
 }
 

@@ -154,6 +154,34 @@ TEST_CASE("some variables' gradients multiplied") {
         [](Lists& d) { scale(d[1], 0.25); });
 }
 
+TEST_CASE("16-bit gradients are scaled by factors that are no such numbers") {
+  const auto stepped = [](const auto& change) {
+    tf::Graph g;
+    auto w = tf::variable<tf::float16, 4>(g, "w");
+    auto a = tf::placeholder<tf::float16, 4>(g, "a");
+    tf::GradientDescent{.rate = 1}.apply(change(gradients(sum(w * a)))).named("train");
+    tf::ir::ProgramInterpreter programs(g);
+    const auto halves = [](double x) {
+      return test::tensor(tf::DType::float16, {4}, {x, -x, x, x});
+    };
+    programs.variables = {{"w", halves(0)}};
+    programs.run({"train"}, {{"a", halves(49152)}});
+    return test::elements(programs.variables.at("w"));
+  };
+  const double smallest = std::ldexp(1, -24);
+  // The norm is 2 * 49152.
+  const double half_of_limit = 0.5 * 1e-3;
+  for (const double x : stepped([](const auto& d) { return clip_by_global_norm(d, 1e-3); })) {
+    CHECK(std::abs(std::abs(x) - half_of_limit) <= 4 * smallest);
+  }
+  for (const double x : stepped([](const auto& d) { return clip_by_norm(d, 1e-3); })) {
+    CHECK(std::abs(std::abs(x) - half_of_limit) <= 4 * smallest);
+  }
+  const double factor = std::ldexp(1, -26);
+  CHECK(stepped([&](const auto& d) { return multiply(d, d.graph->trainable(), factor); }) ==
+        std::vector<double>{-49152 * factor, 49152 * factor, -49152 * factor, -49152 * factor});
+}
+
 TEST_CASE("gradients summed over runs are applied once") {
   tf::Graph g;
   auto w = tf::variable<double, 3>(g, "w");
