@@ -35,6 +35,10 @@ template <std::same_as<double> T>
 constexpr T log_igamma(T a, T x, bool upper) {
   if (!(a > 0) || !(x >= 0) || a == infinity) return nan;
   if (x == 0 || x == infinity) return upper == (x == 0) ? 0 : -infinity;
+  if (is_low_gamma(a, x)) {
+    const double rest = low_igammac(a, x);
+    if (rest < 0.5) return upper ? std::log(rest) : std::log1p(-rest);
+  }
   const double near = log_gamma_front(a, x) + std::log(gamma_factor(a, x));
   return upper == from_upper(a, x) ? near : log1mexp(near);
 }

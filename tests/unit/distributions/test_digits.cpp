@@ -536,3 +536,37 @@ TEST_CASE("kl_divergence: distributions that are close to one another, and large
       },
       {0.5, 1.5});
 }
+
+TEST_CASE("Gamma: tails of concentrations near 0") {
+  // mpmath: 1 - P(a, x), log(1 - P(a, x)), log(P(a, x)) by the series with 80 digits.
+  const auto tails = [](tf::Graph& g, auto zero) {
+    using T = decltype(zero);
+    const auto a = tf::constant<T, 3>(g, {T(1e-20), T(1e-5), T(0.05)});
+    const auto x = tf::constant<T, 3>(g, {T(1), T(0.001), T(1.04)});
+    const tfd::Gamma d(a, 1);
+    return concat<0>(d.survival_function(x), d.log_survival_function(x), d.log_cdf(x));
+  };
+  check(tails,
+        {2.19383934395520262e-21, 6.33134714052934915e-5, 0.0107964158066060182,
+         -47.5686338188829593, -9.66741243304770796, -4.52854106969162024, -2.19383934395520262e-21,
+         -6.33154757877276299e-5, -0.0108551200161328389},
+        {20});
+  check_in<double>(
+      [](tf::Graph& g, double) {
+        const tfd::Gamma d(tf::constant<double, 2>(g, {1e-300, 1e-10}), 1);
+        const auto x = tf::constant<double, 2>(g, {0.5, 1e-200});
+        return concat<0>(d.log_survival_function(x), d.log_cdf(x));
+      },
+      {-691.355750770258493, -16.8947553352046187, -5.59773594776160826e-301,
+       -4.59939802933989867e-8},
+      {20});
+  // Where P is the smaller one.
+  check_in<double>(
+      [](tf::Graph& g, double) {
+        const tfd::Gamma d(tf::constant<double, 2>(g, {0.09, 0.05}), 1);
+        const auto x = tf::constant<double, 2>(g, {1e-5, 1e-300});
+        return concat<0>(d.log_survival_function(x), d.log_cdf(x));
+      },
+      {-0.464185969053996087, -1.02721686527167497e-15, -0.990601202771757094, -34.511923322408427},
+      {40});
+}

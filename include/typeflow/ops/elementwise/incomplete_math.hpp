@@ -76,6 +76,26 @@ constexpr T gamma_factor(T a, T x) {
   return a * h;
 }
 
+/// Whether 1 - P(a, x) may be so small that 1 minus the series is no digit of it.
+template <std::same_as<double> T>
+constexpr bool is_low_gamma(T a, T x) {
+  return a < 0.1 && !from_upper(a, x);
+}
+/// 1 - P(a, x) there: 1 - x^a / gamma(a + 1) (1 + a sum of (-x)^n / (n! (a + n)) over n > 0).
+template <std::same_as<double> T>
+constexpr T low_igammac(T a, T x) {
+  const double next = a + 1;
+  const double lost = a - (next - 1);
+  const double log_power = a * std::log(x) - log_gamma(next) - lost * digamma(next);
+  double term = 1;
+  double sum = 0;
+  for (int n = 1; n <= 20; ++n) {
+    term *= -x / n;
+    sum += term / (a + n);
+  }
+  return -std::expm1(log_power) - a * std::exp(log_power) * sum;
+}
+
 /// The lower incomplete gamma function P(a, x) = integral of t^(a-1) e^-t over [0, x] / gamma(a),
 /// or the upper one, 1 - P(a, x): Press et al., Numerical Recipes, 3rd edition, 6.2.
 template <bool Upper, std::same_as<double> T>
@@ -85,6 +105,7 @@ constexpr T incomplete_gamma(T a, T x) {
   if (x == 0) return none;
   if (a == infinity) return x == infinity ? nan : none;
   if (x == infinity) return 1 - none;
+  if (Upper && is_low_gamma(a, x)) return low_igammac(a, x);
   const double part = gamma_front(a, x) * gamma_factor(a, x);
   return Upper == from_upper(a, x) ? part : 1 - part;
 }
