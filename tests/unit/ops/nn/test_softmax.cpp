@@ -89,8 +89,9 @@ void check(std::string_view function, double tolerance,
 /// logarithms are nothing.
 tf::HostTensors extreme(tf::DType type) {
   return {{"x", test::tensor(type, {7, 3},
-                             {1e4, 1e4, -1e4, -infinity, 0, 1, infinity, 0, 0, not_a_number, 0, 1,
-                              -1e4, -1e4, -1e4, -infinity, -infinity, -infinity, 1e20, 1e20, 0})}};
+                             {1e4,  1e4,       -1e4,         -infinity, 0,    1,    infinity,
+                              0,    0,         not_a_number, 0,         1,    -1e4, -1e4,
+                              -1e4, -infinity, -infinity,    -infinity, 1e20, 1e20, 0})}};
 }
 
 /// f(untyped x, axis) for shapes drawn by chance.
