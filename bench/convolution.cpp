@@ -128,34 +128,31 @@ std::string name_of(const Layer& layer, Direction direction) {
   return name;
 }
 
-/// A convolution, a depthwise one, and both gradients of each. Their kernels are those of all
-/// layers, since kernels have no extents: of one channel, of few, or of others.
-template <int Channels>
-constexpr void any_layer(tf::Graph& g) {
+/// A convolution and both gradients.
+template <int Channels, int Filters, bool Winograd>
+constexpr void convolutions(tf::Graph& g) {
+  constexpr tf::ConvOptions<2> options{.winograd = Winograd};
   auto x = tf::placeholder<float, 2, 5, 5, Channels>(g, "x");
-  auto w = tf::placeholder<float, 3, 3, Channels, 6>(g, "w");
-  auto dy = tf::placeholder<float, 2, 5, 5, 6>(g, "dy");
-  auto y = conv2d(x, w).named("y");
-  auto [dx, dw] = gradients(y, tf::grad_ys(dy), x, w);
-  dx.named("dx");
-  dw.named("dw");
-  auto w1 = tf::placeholder<float, 3, 3, Channels, 1>(g, "w1");
-  auto dy1 = tf::placeholder<float, 2, 5, 5, Channels>(g, "dy1");
-  auto y1 = depthwise_conv2d(x, w1).named("y1");
-  auto [dx1, dw1] = gradients(y1, tf::grad_ys(dy1), x, w1);
-  dx1.named("dx1");
-  dw1.named("dw1");
-}
-
-constexpr void by_winograd(tf::Graph& g) {
-  constexpr tf::ConvOptions<2> options{.winograd = true};
-  auto x = tf::placeholder<float, 2, 5, 5, 16>(g, "x");
-  auto w = tf::placeholder<float, 3, 3, 16, 32>(g, "w");
-  auto dy = tf::placeholder<float, 2, 5, 5, 32>(g, "dy");
+  auto w = tf::placeholder<float, 3, 3, Channels, Filters>(g, "w");
+  auto dy = tf::placeholder<float, 2, 5, 5, Filters>(g, "dy");
   auto y = conv2d<options>(x, w).named("y");
   auto [dx, dw] = gradients(y, tf::grad_ys(dy), x, w);
   dx.named("dx");
   dw.named("dw");
+}
+
+/// The same, and a depthwise one with its gradients. Their kernels are those of all layers, since
+/// kernels have no extents: of one channel, of few, or of others.
+template <int Channels>
+constexpr void any_layer(tf::Graph& g) {
+  convolutions<Channels, 6, false>(g);
+  auto x1 = tf::placeholder<float, 2, 5, 5, Channels>(g, "x1");
+  auto w1 = tf::placeholder<float, 3, 3, Channels, 1>(g, "w1");
+  auto dy1 = tf::placeholder<float, 2, 5, 5, Channels>(g, "dy1");
+  auto y1 = depthwise_conv2d(x1, w1).named("y1");
+  auto [dx1, dw1] = gradients(y1, tf::grad_ys(dy1), x1, w1);
+  dx1.named("dx1");
+  dw1.named("dw1");
 }
 
 tf::ops::ConvAttributes attributes_of(const Layer& l, bool winograd) {
@@ -350,7 +347,7 @@ int main(int argc, char** argv) {
   kernels.add<&any_layer<1>>();
   kernels.add<&any_layer<3>>();
   kernels.add<&any_layer<6>>();
-  kernels.add<&by_winograd>();
+  kernels.add<&convolutions<16, 32, true>>();
   double logs = 0;
   int count = 0;
   bool agree = true;

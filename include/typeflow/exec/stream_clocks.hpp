@@ -37,7 +37,8 @@ class StreamClocks {
   /// Whether a stream has nothing to wait for: it has seen that the event was signalled.
   bool has_seen(int event, int from, int to) const { return seen(to, from) >= times_[event]; }
 
-  // What is known before a block that may not run, or after one of several.
+  // A plan comes back to a snapshot before each arm of a branch, and behind a block that may not
+  // run it keeps only what was in it.
 
   const Pool<int>& snapshot() const { return seen_; }
   TYPEFLOW_COLD void restore(const Pool<int>& snapshot) { seen_ = snapshot; }

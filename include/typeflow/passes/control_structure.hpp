@@ -12,7 +12,7 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::ir {
 
-/// Of the nodes that the graph has when it is constructed.
+/// Answers questions about the nodes that the graph has when this object is made.
 class ControlStructure {
  public:
   constexpr ControlStructure(const Graph& graph, const Dataflow& dataflow)

@@ -401,16 +401,14 @@ extern template class WindowProduct<double, DefaultArch, false>;
 extern template class WindowProduct<double, DefaultArch, true>;
 #endif
 
+/// Plain loops; by Winograd's transforms first, where a model asks for them and they apply.
 template <bool Backward>
 struct convolution_kernel {
-  template <class E>
-  static constexpr bool by_winograd = (E::variant & ops::ConvAttributes::by_winograd) != 0;
-
   template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
     const std::int64_t plain =
         WindowProduct<typename E::T, typename E::Arch, Backward>::workspace(extents);
-    if constexpr (by_winograd<E>) {
+    if constexpr (has_winograd<E>) {
       return std::max(
           plain, WinogradProduct<typename E::T, typename E::Arch, Backward>::workspace(extents));
     } else {
@@ -421,7 +419,7 @@ struct convolution_kernel {
   static void run(const KernelCall& call) {
     const auto op = E::operation(call);
     const auto output = output_of<E>(call);
-    if constexpr (by_winograd<E>) {
+    if constexpr (has_winograd<E>) {
       if (WinogradProduct<typename E::T, typename E::Arch, Backward>::run(call, op, output)) return;
     }
     WindowProduct<typename E::T, typename E::Arch, Backward>::run(call, op, output);

@@ -422,12 +422,9 @@ extern template class FilterProduct<double, DefaultArch>;
 template <>
 struct contraction_of<ops::ConvFilterGradient> {
   template <class E>
-  static constexpr bool by_winograd = (E::variant & ops::ConvAttributes::by_winograd) != 0;
-
-  template <class E>
   static std::int64_t workspace(const std::int64_t* extents) {
     const std::int64_t plain = FilterProduct<typename E::T, typename E::Arch>::workspace(extents);
-    if constexpr (by_winograd<E>) {
+    if constexpr (has_winograd<E>) {
       return std::max(plain,
                       WinogradFilterGradient<typename E::T, typename E::Arch>::workspace(extents));
     } else {
@@ -437,7 +434,7 @@ struct contraction_of<ops::ConvFilterGradient> {
   template <class E>
   static void run(const KernelCall& call) {
     const auto op = E::operation(call);
-    if constexpr (by_winograd<E>) {
+    if constexpr (has_winograd<E>) {
       if (WinogradFilterGradient<typename E::T, typename E::Arch>::run(call, op, &finish_tile<E>)) {
         return;
       }

@@ -17,7 +17,11 @@
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
 
-/// What the loops of a convolution and of its gradients share: tiles of images.
+/// Whether a convolution's kernel has loops by Winograd's transforms beside the plain ones.
+template <class E>
+inline constexpr bool has_winograd = (E::variant & ops::ConvAttributes::by_winograd) != 0;
+
+/// The tiles of images, for the loops of a convolution and of its gradients.
 template <class T, class A>
 struct WinogradTiles {
   using S = TileShape<T, A>;

@@ -109,7 +109,7 @@ struct Exponentials : VectorBase<T, A> {
   }
   TYPEFLOW_INLINE static Reduced of_rest(const V& n, const V& t, const V& r) {
     V p;
-    if constexpr (sizeof(T) == 8) {
+    if constexpr (sizeof(T) == 8) {  // in one chain, so many terms hold up the next vector's
       p = Base::long_polynomial(r, C::expm1);
     } else {
       p = Base::polynomial(r, C::expm1);

@@ -33,7 +33,7 @@ struct ConvAttributes {
   std::int32_t image[max_window_rank];
   std::int32_t groups;
   std::int32_t rank;          ///< axes of the image
-  std::int32_t winograd = 0;  ///< whether kernels may take its transforms
+  std::int32_t winograd = 0;  ///< whether kernels may take Winograd's transforms
 
   constexpr std::int64_t places(int axis) const { return window.axis(axis).places(image[axis]); }
   constexpr std::int64_t taps() const {
@@ -73,11 +73,13 @@ struct ConvAttributes {
   /// or few.
   static constexpr unsigned one_column = 1;
   static constexpr unsigned few_columns = 2;
-  static constexpr unsigned by_winograd = 4;  ///< and may have loops by its transforms
+  /// It has loops by Winograd's transforms, too.
+  static constexpr unsigned by_winograd = 4;
   constexpr unsigned loops_of(Extent channels, Extent filters, Extent columns) const {
     if (takes_winograd(channels, filters)) return by_winograd;
     return columns == 1 ? one_column : columns > 1 && columns <= 4 ? few_columns : 0;
   }
+  /// Whether a model asks for the transforms, and the kernels have them for such extents.
   constexpr bool takes_winograd(Extent channels, Extent filters) const {
     const int size = window.size[2];
     bool takes = winograd != 0 && groups == 1 && rank == 2 && (size == 3 || size == 5) &&

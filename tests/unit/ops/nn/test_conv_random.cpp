@@ -10,8 +10,7 @@
 #include <limits>
 #include <string>
 
-#include "support/check_conv.hpp"
-#include "support/run_time_program.hpp"
+#include "support/run_convolution.hpp"
 
 namespace {
 
@@ -76,16 +75,7 @@ struct Drawn {
     shape.append(numbers.filters);
     return shape;
   }
-  tf::ops::ConvAttributes attributes() const {
-    tf::ops::ConvAttributes a{
-        tf::ops::one_element, {1, 1, 1}, static_cast<std::int32_t>(numbers.groups), rank};
-    for (int i = 0; i < 3; ++i) {
-      const ConvAxis& axis = numbers.axes[static_cast<std::size_t>(i)];
-      a.window.set(i, {axis.size, axis.stride, axis.dilation, axis.before, axis.after});
-      a.image[i] = static_cast<std::int32_t>(axis.in);
-    }
-    return a;
-  }
+  test::ConvShapes shapes() const { return {x(), w(), y()}; }
   std::string text() const {
     const auto list = [](const tf::Dims& d) {
       tf::Message m{};
@@ -160,46 +150,16 @@ void set_not_finite(Random& random, tf::HostTensor& x) {
   }
 }
 
-/// y, dx and dw of x, w and dy.
 tf::Graph graph_of(const Drawn& d, tf::DType type) {
-  tf::Graph g;
-  const tf::AnyExpr x = test::input(g, "x", type, d.x());
-  const tf::AnyExpr w = test::input(g, "w", type, d.w());
-  const tf::AnyExpr dy = test::input(g, "dy", type, d.y());
-  const auto add = [type](tf::Label name, const tf::AnyExpr& sums) {
-    test::name(cast_to(sums, type), name);  // those of 16-bit numbers are floats
-  };
-  add("y", apply(tf::ops::Conv{{}, d.attributes()}, x, w));
-  add("dx", apply(tf::ops::ConvInputGradient{{}, d.attributes()}, dy, w));
-  add("dw", apply(tf::ops::ConvFilterGradient{{}, d.attributes()}, x, dy));
-  return g;
+  return test::convolution_graph(test::attributes_of(d.numbers, d.rank), d.shapes(), type);
 }
 
-/// Runs y, dx and dw of these feeds. Elements of the results have first all bits of 0x7f.
+/// Runs y, dx and dw of these feeds.
 template <class T>
 test::Outcome run_all(const Drawn& d, const tf::HostTensors& feeds,
                       const test::KernelTable& kernels, tf::Stream* stream) {
   constexpr tf::DType type = tf::dtype_of<T>;
-  const tf::Graph g = graph_of(d, type);
-  test::RunTimeProgram program(g, kernels, stream);
-  std::map<std::string, std::vector<std::byte>> bytes;
-  std::map<std::string, const void*> fed;
-  std::map<std::string, void*> results;
-  for (const auto& [name, tensor] : feeds) {
-    fed[name] = (bytes[name] = test::to_bytes(tensor)).data();
-  }
-  const std::map<std::string, tf::Dims> shapes{{"y", d.y()}, {"dx", d.x()}, {"dw", d.w()}};
-  for (const auto& [name, shape] : shapes) {
-    bytes[name] = test::to_bytes(tf::host_tensor(type, shape));
-    std::fill(bytes[name].begin(), bytes[name].end(), std::byte{0x7f});
-    results[name] = bytes[name].data();
-  }
-  program.run(fed, results);
-  test::Outcome out;
-  for (const auto& [name, shape] : shapes) {
-    out[name] = test::from_bytes(type, shape, results[name]);
-  }
-  return out;
+  return test::run_convolution(graph_of(d, type), d.shapes(), type, feeds, kernels, stream);
 }
 
 template <class T>

@@ -8,8 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "support/check_conv.hpp"
-#include "support/run_time_program.hpp"
+#include "support/run_convolution.hpp"
 
 namespace {
 
@@ -46,15 +45,6 @@ struct Drawn {
   }
   tf::Dims y() const {
     return {4, {numbers.batch, numbers.axes[1].out(), numbers.axes[2].out(), numbers.filters}};
-  }
-  tf::ops::ConvAttributes attributes() const {
-    tf::ops::ConvAttributes a{tf::ops::one_element, {1, 1, 1}, 1, 2, winograd ? 1 : 0};
-    for (int i = 1; i < 3; ++i) {
-      const ConvAxis& axis = numbers.axes[static_cast<std::size_t>(i)];
-      a.window.set(i, {axis.size, axis.stride, axis.dilation, axis.before, axis.after});
-      a.image[i] = static_cast<std::int32_t>(axis.in);
-    }
-    return a;
   }
 };
 
@@ -114,35 +104,13 @@ Tensors tensors_of(const Drawn& d, tf::DType type, const auto& number) {
   return all;
 }
 
-/// Runs y, dx and dw of these feeds. Elements of the results have first all bits of 0x7f.
+/// Runs y, dx and dw of these feeds.
 test::Outcome run_all(const Drawn& d, tf::DType type, const tf::HostTensors& feeds,
                       const test::KernelTable& kernels, tf::Stream* stream) {
-  tf::Graph g;
-  const tf::AnyExpr x = test::input(g, "x", type, d.x());
-  const tf::AnyExpr w = test::input(g, "w", type, d.w());
-  const tf::AnyExpr dy = test::input(g, "dy", type, d.y());
-  test::name(apply(tf::ops::Conv{{}, d.attributes()}, x, w), "y");
-  test::name(apply(tf::ops::ConvInputGradient{{}, d.attributes()}, dy, w), "dx");
-  test::name(apply(tf::ops::ConvFilterGradient{{}, d.attributes()}, x, dy), "dw");
-  test::RunTimeProgram program(g, kernels, stream);
-  std::map<std::string, std::vector<std::byte>> bytes;
-  std::map<std::string, const void*> fed;
-  std::map<std::string, void*> results;
-  for (const auto& [name, tensor] : feeds) {
-    fed[name] = (bytes[name] = test::to_bytes(tensor)).data();
-  }
-  const std::map<std::string, tf::Dims> shapes{{"y", d.y()}, {"dx", d.x()}, {"dw", d.w()}};
-  for (const auto& [name, shape] : shapes) {
-    bytes[name] = test::to_bytes(tf::host_tensor(type, shape));
-    std::fill(bytes[name].begin(), bytes[name].end(), std::byte{0x7f});
-    results[name] = bytes[name].data();
-  }
-  program.run(fed, results);
-  test::Outcome out;
-  for (const auto& [name, shape] : shapes) {
-    out[name] = test::from_bytes(type, shape, results[name]);
-  }
-  return out;
+  const test::ConvShapes shapes{d.x(), d.w(), d.y()};
+  const tf::Graph g =
+      test::convolution_graph(test::attributes_of(d.numbers, 2, d.winograd), shapes, type);
+  return test::run_convolution(g, shapes, type, feeds, kernels, stream);
 }
 
 /// The root of the mean square of errors of whole results, as a part of that of the exact ones.
@@ -252,6 +220,25 @@ TEST_CASE("transforms are taken, of enough tiles, where they are asked for") {
     const test::Outcome plain = run_all(d, tf::DType::float32, all.feeds, kernels, nullptr);
     for (const auto& [name, tensor] : results) {
       CHECK((test::to_bytes(tensor) == test::to_bytes(plain.at(name))) == (batch < 16));
+    }
+  }
+}
+
+TEST_CASE("errors are those that docs/guide.md states") {
+  const test::KernelTable kernels = all_kernels();
+  const auto square = [](int samples, int size, int taps, int channels, int filters) {
+    const ConvAxis axis{size, taps, 1, 1, taps / 2, taps / 2};
+    return Drawn{{samples, channels, filters, 1, {ConvAxis{}, axis, axis}}};
+  };
+  for (const Drawn& d : {square(8, 14, 5, 32, 64), square(1, 56, 3, 64, 64)}) {
+    Random random(1);
+    const Tensors all =
+        tensors_of(d, tf::DType::float32, [&](std::int64_t) { return random.uniform(-1, 1); });
+    const test::Outcome results = run_all(d, tf::DType::float32, all.feeds, kernels, nullptr);
+    for (const auto& [name, exact] : all.expected) {
+      INFO(d.numbers.axes[1].size, " taps, ", name);
+      CHECK(relative_error(results.at(name), exact) < 2e-6);
+      CHECK(largest_error(results.at(name), exact) < 3e-5);
     }
   }
 }
