@@ -113,10 +113,10 @@ constexpr auto kl_divergence(const Weibull<T, A, S>& p, const Weibull<T, B, R>& 
 }
 template <Element T, class L, class K, class M, class C>
 constexpr auto kl_divergence(const VonMises<T, L, K>& p, const VonMises<T, M, C>& q) {
-  const auto scale = bessel_i0e(p.concentration);
-  const auto ratio = bessel_i1e(p.concentration) / scale;
-  return log(bessel_i0e(q.concentration) / scale) + (q.concentration - p.concentration) +
-         ratio * (p.concentration - q.concentration * cos(p.loc - q.loc));
+  const auto spread = detail::circular_variance(p.concentration);
+  const auto turned = 2 * square(sin(0.5 * (p.loc - q.loc)));  // 1 - cos, which would cancel
+  return log(bessel_i0e(q.concentration) / bessel_i0e(p.concentration)) -
+         spread * (p.concentration - q.concentration) + (1 - spread) * q.concentration * turned;
 }
 
 namespace detail {

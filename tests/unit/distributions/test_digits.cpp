@@ -244,6 +244,23 @@ TEST_CASE("VonMises: the density of a large concentration") {
       {5.51197950046988818}, {8});
 }
 
+TEST_CASE("VonMises: the variance and the entropy of a large concentration") {
+  check(
+      [](tf::Graph& g, auto zero) {
+        using T = decltype(zero);
+        const tfd::VonMises d(0, tf::constant<T, 3>(g, {T(0.5), T(24), T(1234567)}));
+        return concat<0>(d.variance(), d.entropy());
+      },
+      {0.75750038741919805, 0.021060035486037996, 4.0500037766290199e-07, 1.7781769793044258,
+       -0.1593256448587514, -5.5941766939348865},
+      {40, 40, 40, 40, 200, 40});
+  test::check_gradients<tf::Shape<>>(
+      [](auto k) {
+        return square(tfd::VonMises(0, 300 * k).variance()) + tfd::VonMises(0, 100 * k).entropy();
+      },
+      {0.9, 1.5});
+}
+
 TEST_CASE("log_cdf and log_survival_function: in both tails, where the probabilities underflow") {
   check_tails([](auto c) { return tfd::Gamma(c(2), 1); }, {0x1p-80, 200, 0.5},
               {-111.5966960701512, -2.7816320187408423e-85, -2.405681391360371},
@@ -524,6 +541,11 @@ TEST_CASE("kl_divergence: distributions that are close to one another, and large
              [](auto c) { return tfd::Poisson(c(8 + 0x1p-8)); }, 9.533639891904918e-07);
   divergence([](auto c) { return tfd::Exponential(c(8)); },
              [](auto c) { return tfd::Exponential(c(8 + 0x1p-8)); }, 1.1917049864881147e-07);
+  constexpr double e = 0x1p-10;
+  divergence([](auto c) { return tfd::VonMises(c(0), 0x1p20); },
+             [](auto c) { return tfd::VonMises(c(e), 0x1p20); }, 0.49999972184495442);
+  divergence([](auto c) { return tfd::VonMises(c(0), 0x1p20); },
+             [](auto c) { return tfd::VonMises(c(e), 0x1p21); }, 1.1534259130146521);
   using S = tf::Shape<>;
   test::check_gradients<S, S, S>(
       [](auto a, auto b, auto c) {
