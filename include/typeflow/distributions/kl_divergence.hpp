@@ -52,22 +52,23 @@ constexpr auto kl_divergence(const Uniform<T, A, B>& p, const Uniform<T, C, D>& 
 }
 template <Element T, class L, class S, class M, class R>
 constexpr auto kl_divergence(const Laplace<T, L, S>& p, const Laplace<T, M, R>& q) {
+  const auto ratio = p.scale / q.scale;
   const auto distance = abs(p.loc - q.loc);
-  const auto part = p.scale * exp(-distance / p.scale);
-  return log(q.scale / p.scale) + (distance + part) / q.scale - 1;
+  const auto part = p.scale * expm1(-distance / p.scale);
+  return ratio - 1 - log(ratio) + (distance + part) / q.scale;
 }
 template <Element T, class L, class S, class M, class R>
 constexpr auto kl_divergence(const Gumbel<T, L, S>& p, const Gumbel<T, M, R>& q) {
   const auto ratio = p.scale / q.scale;
   const auto shift = (p.loc - q.loc) / q.scale;
   return -log(ratio) + shift + std::numbers::egamma * (ratio - 1) +
-         exp(-shift + lgamma(ratio + 1)) - 1;
+         expm1(lgamma(ratio + 1) - shift);
 }
 /// Source: Chyzak and Nielsen, "A closed-form formula for the Kullback-Leibler divergence between
 /// Cauchy distributions", 2019.
 template <Element T, class L, class S, class M, class R>
 constexpr auto kl_divergence(const Cauchy<T, L, S>& p, const Cauchy<T, M, R>& q) {
-  return log((square(p.scale + q.scale) + square(p.loc - q.loc)) / (4 * p.scale * q.scale));
+  return log1p((square(p.scale - q.scale) + square(p.loc - q.loc)) / (4 * p.scale * q.scale));
 }
 
 template <Element T, class R, class Q>
@@ -109,7 +110,7 @@ constexpr auto kl_divergence(const Weibull<T, A, S>& p, const Weibull<T, B, R>& 
   const auto ratio = q.concentration / p.concentration;
   const auto scales = log(p.scale / q.scale);
   return -log(ratio) - q.concentration * scales + std::numbers::egamma * (ratio - 1) +
-         exp(q.concentration * scales + lgamma(ratio + 1)) - 1;
+         expm1(q.concentration * scales + lgamma(ratio + 1));
 }
 template <Element T, class L, class K, class M, class C>
 constexpr auto kl_divergence(const VonMises<T, L, K>& p, const VonMises<T, M, C>& q) {

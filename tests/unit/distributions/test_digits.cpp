@@ -542,6 +542,14 @@ TEST_CASE("kl_divergence: distributions that are close to one another, and large
   divergence([](auto c) { return tfd::Exponential(c(8)); },
              [](auto c) { return tfd::Exponential(c(8 + 0x1p-8)); }, 1.1917049864881147e-07);
   constexpr double e = 0x1p-10;
+  divergence([](auto c) { return tfd::Laplace(c(0), 1); },
+             [](auto c) { return tfd::Laplace(c(e), 1 + e); }, 9.5243387797414313e-07);
+  divergence([](auto c) { return tfd::Gumbel(c(0), 1); },
+             [](auto c) { return tfd::Gumbel(c(e), 1 + e); }, 9.419727990388384e-07);
+  divergence([](auto c) { return tfd::Cauchy(c(0), 1); },
+             [](auto c) { return tfd::Cauchy(c(e), 1 + e); }, 4.7637183775443028e-07);
+  divergence([](auto c) { return tfd::Weibull(c(2), 1); },
+             [](auto c) { return tfd::Weibull(c(2 + e), 1 + e); }, 1.7204814532870697e-06);
   divergence([](auto c) { return tfd::VonMises(c(0), 0x1p20); },
              [](auto c) { return tfd::VonMises(c(e), 0x1p20); }, 0.49999972184495442);
   divergence([](auto c) { return tfd::VonMises(c(0), 0x1p20); },
