@@ -154,10 +154,11 @@ template <Element T, Extent... D>
 constexpr auto normal_numbers(Graph& g, Shape<D...>) {
   return random_normal<T, D...>(g);
 }
-/// Uniform in (0, 1): never 0, so the logarithm is finite.
+/// Uniform in (0, 1). 0 becomes an eighth of an epsilon: a far smaller number would be rarer than
+/// it is drawn, and a quarter would round other draws up to 1.
 template <Element T, Extent... D>
 constexpr auto uniform_numbers(Graph& g, Shape<D...>) {
-  return random_uniform<T, D...>(g, static_cast<double>(std::numeric_limits<T>::min()), 1.0);
+  return random_uniform<T, D...>(g, std::numeric_limits<T>::epsilon() / 8, 1.0);
 }
 /// Exponential numbers of rate 1.
 template <Element T, Extent... D>

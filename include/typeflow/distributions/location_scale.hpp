@@ -78,8 +78,7 @@ struct Laplace : LocationScale<Laplace<T, L, S>, T, L, S> {
 
   template <class N>
   constexpr auto draw(N shape) const {
-    const auto u = 2 * detail::uniform_numbers<T>(this->graph(), shape) - 1;
-    return loc - scale * sign(u) * log1p(-abs(u));
+    return quantile(detail::uniform_numbers<T>(this->graph(), shape));
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {
@@ -259,8 +258,7 @@ struct Cauchy : LocationScale<Cauchy<T, L, S>, T, L, S> {
 
   template <class N>
   constexpr auto draw(N shape) const {
-    const auto u = detail::uniform_numbers<T>(this->graph(), shape);
-    return loc + scale * tan(std::numbers::pi * u - std::numbers::pi / 2);
+    return quantile(detail::uniform_numbers<T>(this->graph(), shape));
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {

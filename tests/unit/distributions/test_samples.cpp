@@ -160,6 +160,15 @@ constexpr void functions(tf::Graph& g) {
   mixture.log_survival_function(0.4f).named("mixture_log_survival");
 }
 
+/// The largest sizes of so many draws that the smallest uniform number of 24 bits is among them.
+constexpr void rare(tf::Graph& g) {
+  const auto zero = tf::constant<float>(g, 0);
+  const auto largest = [](const auto& d) { return max(abs(d.template sample<1 << 26>())); };
+  largest(tfd::Laplace(zero, 1)).named("laplace");
+  largest(tfd::Logistic(zero, 1)).named("logistic");
+  largest(tfd::Cauchy(zero, 1)).named("cauchy");
+}
+
 }  // namespace
 
 TEST_CASE("functions of distributions: kernels compute what the interpreter does") {
@@ -204,4 +213,11 @@ TEST_CASE("draws of counts, classes, angles and mixtures have the moments") {
   CHECK(std::abs(y.at("sine").value(0)) < 4);
   CHECK(std::abs(y.at("cosine").value(0)) < 0.003);
   CHECK(y.at("largest_angle").value(0) <= 3.1415927);
+}
+
+TEST_CASE("no draw is far less likely than one in the number of uniform numbers") {
+  const test::Outcome y = test::Kernels<rare>(3).run({});
+  CHECK(y.at("laplace").value(0) < 17.4);
+  CHECK(y.at("logistic").value(0) < 18.1);
+  CHECK(y.at("cauchy").value(0) < 2.2e7);
 }
