@@ -103,9 +103,9 @@ struct Laplace : LocationScale<Laplace<T, L, S>, T, L, S> {
   template <class P>
   constexpr auto quantile(const P& p) const {
     const auto q = this->value(p);
-    const auto tail = minimum(q, 1 - q);  // negative, so NaN, outside of [0, 1]
-    const auto x = log(2 * tail);
-    return loc + scale * where(less(q, 0.5), x, -x);
+    const auto lower = less(q, 0.5);
+    const auto x = log(2 * where(lower, q, 1 - q));  // NaN outside of [0, 1]
+    return loc + scale * where(lower, x, -x);
   }
   constexpr auto entropy() const { return this->per_batch(1 + log(2 * scale)); }
   constexpr auto mean() const { return this->per_batch(loc); }
@@ -115,12 +115,14 @@ struct Laplace : LocationScale<Laplace<T, L, S>, T, L, S> {
  private:
   template <class Z>
   static constexpr auto below(const Z& z) {
-    const auto tail = 0.5 * exp(-abs(z));
-    return where(less(z, 0), tail, 1 - tail);
+    const auto low = less(z, 0);
+    const auto tail = 0.5 * exp(where(low, z, -z));  // at 0 it has the slope of 1 - tail
+    return where(low, tail, 1 - tail);
   }
   template <class Z>
   static constexpr auto log_below(const Z& z) {
-    return where(less(z, 0), z - std::numbers::ln2, log1p(-0.5 * exp(-abs(z))));
+    const auto low = less(z, 0);
+    return where(low, z - std::numbers::ln2, log1p(-0.5 * exp(where(low, z, -z))));
   }
 };
 template <Operand L, Operand S>

@@ -189,6 +189,24 @@ TEST_CASE("gradients at the edge of a support are those of the inside") {
   CHECK(y.at("p").value(0) == doctest::Approx(1 / 0.31777657268410693).epsilon(1e-9));
 }
 
+TEST_CASE("the slope of a Laplace distribution's functions at its centre is not that of a kink") {
+  tf::Graph g;
+  auto x = tf::constant<double>(g, 3) * 1;
+  auto p = tf::constant<double>(g, 0.5) * 1;
+  const tfd::Laplace d(tf::constant<double>(g, 3), 2);  // its density is 1/4 there
+  gradients(d.cdf(x), x).named("cdf");
+  gradients(d.survival_function(x), x).named("survival_function");
+  gradients(d.log_cdf(x), x).named("log_cdf");
+  gradients(d.log_survival_function(x), x).named("log_survival_function");
+  gradients(d.quantile(p), p).named("quantile");
+  const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+  CHECK(y.at("cdf").value(0) == doctest::Approx(0.25));
+  CHECK(y.at("survival_function").value(0) == doctest::Approx(-0.25));
+  CHECK(y.at("log_cdf").value(0) == doctest::Approx(0.5));
+  CHECK(y.at("log_survival_function").value(0) == doctest::Approx(-0.5));
+  CHECK(y.at("quantile").value(0) == doctest::Approx(4));
+}
+
 namespace {
 
 /// Compares the gradient of a sample's mean with that of the distribution's mean: for draws that
