@@ -76,9 +76,9 @@ constexpr auto huber_loss(const P& predictions, const L& labels, const W& weight
                 "huber_loss(predictions, labels): the predictions must be floating-point, and the "
                 "labels of their element type and shape, or a number");
   return detail::loss_per_element<R>(predictions, labels, weights, at, [&](auto x, auto y) {
-    const AnyExpr distance = abs(x - y);
-    const AnyExpr quadratic = minimum(distance, options.delta);
-    return 0.5 * square(quadratic) + options.delta * (distance - quadratic);
+    const AnyExpr d = x - y;
+    const AnyExpr slope = minimum(maximum(d, -options.delta), options.delta);
+    return slope * (d - 0.5 * slope);  // not by |d|: its second derivative would be 0 at 0
   });
 }
 

@@ -367,6 +367,15 @@ TEST_CASE("mean_squared_error: gradient") {
 TEST_CASE("huber_loss: gradient") {
   check_gradient([](auto x, auto y, auto w) { return huber_loss(x, y, w); });
 }
+TEST_CASE("huber_loss: the second derivative where the prediction is the label") {
+  tf::Graph g;
+  auto x = tf::constant<double, 2>(g, {3, 5}) * 1;
+  const auto loss = huber_loss(x, tf::constant<double, 2>(g, {3, 1}));
+  gradients(sum(tf::gradients(loss, x)), x).named("curvature");
+  const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+  CHECK(y.at("curvature").value(0) == doctest::Approx(0.5));  // of the mean of two
+  CHECK(y.at("curvature").value(1) == 0);
+}
 TEST_CASE("log_poisson_loss: gradient") {
   check_gradient([](auto x, auto y,
                     auto w) { return log_poisson_loss(x, 2 * y, w, {.compute_full_loss = true}); },
