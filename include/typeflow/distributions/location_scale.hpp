@@ -148,8 +148,9 @@ struct Logistic : LocationScale<Logistic<T, L, S>, T, L, S> {
   }
   template <class V>
   constexpr auto log_prob(const V& v) const {
-    const auto z = abs(this->standard(v));
-    return -z - 2 * softplus(-z) - log(scale);
+    const auto z = this->standard(v);
+    const auto below = where(less(z, 0), z, -z);  // not -|z|: its second derivative would be 0 at 0
+    return below - 2 * softplus(below) - log(scale);
   }
   template <class V>
   constexpr auto cdf(const V& v) const {

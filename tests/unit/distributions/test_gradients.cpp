@@ -189,7 +189,7 @@ TEST_CASE("gradients at the edge of a support are those of the inside") {
   CHECK(y.at("p").value(0) == doctest::Approx(1 / 0.31777657268410693).epsilon(1e-9));
 }
 
-TEST_CASE("the slope of a Laplace distribution's functions at its centre is not that of a kink") {
+TEST_CASE("Laplace and logistic distributions: derivatives at the centre are not those of a kink") {
   tf::Graph g;
   auto x = tf::constant<double>(g, 3) * 1;
   auto p = tf::constant<double>(g, 0.5) * 1;
@@ -199,12 +199,15 @@ TEST_CASE("the slope of a Laplace distribution's functions at its centre is not 
   gradients(d.log_cdf(x), x).named("log_cdf");
   gradients(d.log_survival_function(x), x).named("log_survival_function");
   gradients(d.quantile(p), p).named("quantile");
+  const auto logistic = tfd::Logistic(tf::constant<double>(g, 3), 2).log_prob(x);
+  gradients(tf::gradients(logistic, x), x).named("curvature");
   const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
   CHECK(y.at("cdf").value(0) == doctest::Approx(0.25));
   CHECK(y.at("survival_function").value(0) == doctest::Approx(-0.25));
   CHECK(y.at("log_cdf").value(0) == doctest::Approx(0.5));
   CHECK(y.at("log_survival_function").value(0) == doctest::Approx(-0.5));
   CHECK(y.at("quantile").value(0) == doctest::Approx(4));
+  CHECK(y.at("curvature").value(0) == doctest::Approx(-0.125));  // -1 / (2 scale^2)
 }
 
 namespace {
