@@ -59,7 +59,10 @@ struct LogOdds {
 
   template <class X>
   constexpr explicit LogOdds(const Probs<X>& given)
-      : p(given.value), q(1 - p), log_p(log(p)), log_q(log1p(-p)) {}
+      : p(given.value),
+        q(1 - p),
+        log_p(log_probability<false>(p)),
+        log_q(log_probability<true>(p)) {}
   template <class X>
   constexpr explicit LogOdds(const Logits<X>& given)
       : p(sigmoid(given.value)),
@@ -344,12 +347,16 @@ struct Categorical : Distribution<Categorical<T, S, K>> {
 
   template <class X>
   constexpr explicit Categorical(const Probs<X>& p, Options options = {})
-      : Distribution<Categorical>(p.value.graph(), options), log_p(rows(log(p.value))) {}
+      : Distribution<Categorical>(p.value.graph(), options),
+        log_p(rows(detail::log_probability<false>(p.value))),
+        p_(rows(p.value)) {}
   template <class X>
   constexpr explicit Categorical(const Logits<X>& x, Options options = {})
-      : Distribution<Categorical>(x.value.graph(), options), log_p(rows(log_softmax(x.value))) {}
+      : Distribution<Categorical>(x.value.graph(), options),
+        log_p(rows(log_softmax(x.value))),
+        p_(exp(log_p)) {}
 
-  constexpr auto probabilities() const { return exp(log_p); }
+  constexpr auto probabilities() const { return p_; }
 
   template <class N>
   constexpr auto draw(N) const {
@@ -423,6 +430,8 @@ struct Categorical : Distribution<Categorical<T, S, K>> {
     const auto found = where(most, log1p(-where(most, rest, 0)), few);
     return where(is_nan(x), x, where(none, -detail::infinity, found));
   }
+
+  Expr<T, parameter_shape> p_;
 };
 template <class X>
 Categorical(const Probs<X>&, Options = {})

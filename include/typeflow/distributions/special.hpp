@@ -105,6 +105,24 @@ constexpr auto log1p_square(const X& x) {
   const auto far = greater(abs(x), 1e8);
   return where(far, 2 * log(where(far, abs(x), 1)), log1p(square(where(far, 0, x))));
 }
+
+/// log(p), or log(1 - p). If that is -inf and nothing depends on it, its gradient is 0, not 0 / 0.
+template <bool Other, TypedExpr P>
+constexpr auto log_probability(const P& given) {
+  const auto value = [](const auto& p) {
+    if constexpr (Other) {
+      return log1p(-p);
+    } else {
+      return log(p);
+    }
+  };
+  const auto rule = [](auto p, auto, auto dy) {
+    const auto x = Other ? 1 - p : p;
+    const auto slope = dy / where(logical_and(equal(x, 0), equal(dy, 0)), 1, x);
+    return Other ? -slope : slope;
+  };
+  return custom_gradient(value, rule, given);
+}
 }  // namespace detail
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::distributions

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "support/check_gradients.hpp"
 #include "typeflow/distributions.hpp"
@@ -187,6 +188,42 @@ TEST_CASE("gradients at the edge of a support are those of the inside") {
   CHECK(y.at("rate").value(0) == doctest::Approx(0.5));
   // 1 over the normal density at the first quartile, -0.6744897501960817
   CHECK(y.at("p").value(0) == doctest::Approx(1 / 0.31777657268410693).epsilon(1e-9));
+}
+
+TEST_CASE("gradients for probabilities of 0 and 1 are those of what is possible") {
+  tf::Graph g;
+  const auto c = [&](double x) { return tf::constant<double>(g, x); };
+  auto p = tf::constant<double, 2>(g, {0, 1}) * 1;
+  auto classes = tf::constant<double, 3>(g, {0.25, 0.75, 0}) * 1;
+  const auto add = [](tf::Label name, const auto& y, const auto& x) {
+    gradients(sum(y), x).named(name);
+  };
+  const auto sure = tf::constant<double, 2>(g, {0, 1});
+  add("bernoulli", tfd::Bernoulli(tfd::probs(p)).log_prob(sure), p);
+  add("bernoulli_not", tfd::Bernoulli(tfd::probs(p)).log_prob(1 - sure), p);
+  add("binomial", tfd::Binomial(c(3), tfd::probs(p)).log_prob(3 * sure), p);
+  const auto x = tf::constant<double, 3>(g, {1, 2, 0});
+  add("multinomial", tfd::Multinomial(c(3), tfd::probs(classes)).log_prob(x), classes);
+  add("mean", tfd::Multinomial(c(3), tfd::probs(classes)).mean(), classes);
+  const tfd::Categorical even(tfd::probs(tf::constant<double, 3>(g, {0.5, 0.5, 0})));
+  add("divergence", kl_divergence(even, tfd::Categorical(tfd::probs(classes))), classes);
+  add("entropy", tfd::Categorical(tfd::probs(classes)).entropy(), classes);
+  const tf::HostTensors y = tf::interpret(g, {}, {}, {7, 0});
+  const auto check = [&](const char* name, const std::vector<double>& expected) {
+    CAPTURE(name);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      CHECK(y.at(name).value(static_cast<std::int64_t>(i)) == doctest::Approx(expected[i]));
+    }
+  };
+  check("bernoulli", {-1, 1});
+  CHECK(y.at("bernoulli_not").value(0) == tfd::detail::infinity);
+  CHECK(y.at("bernoulli_not").value(1) == -tfd::detail::infinity);
+  check("binomial", {-3, 3});
+  check("multinomial", {1 / 0.25, 2 / 0.75, 0});
+  check("mean", {3, 3, 3});
+  check("divergence", {-0.5 / 0.25, -0.5 / 0.75, 0});
+  check("entropy", {-1 - std::log(0.25), -1 - std::log(0.75)});
+  CHECK(!std::isnan(y.at("entropy").value(2)));
 }
 
 TEST_CASE("Laplace and logistic distributions: derivatives at the centre are not those of a kink") {
