@@ -64,8 +64,7 @@ class BucketOrder {
   void check_options() const;
   std::size_t bucket_of(std::size_t sequence, std::int64_t length) const;
   void start_epoch();
-  /// Fisher-Yates shuffle, from the order of the epoch before. Seed, epoch and `number` choose the
-  /// random numbers.
+  /// Fisher-Yates shuffle. Seed, epoch and `number` choose the random numbers.
   template <class U>
   void shuffle(std::vector<U>& list, std::size_t number) const;
 
@@ -118,8 +117,7 @@ class Buckets {
 
   /// The number of batches taken so far.
   std::int64_t taken() const { return order_.taken(); }
-  /// Goes forwards or backwards to the position after `taken` batches. Repeats the shuffles of all
-  /// epochs before, because each starts from the order of the last. Throws Error if `taken` is
+  /// Goes forwards or backwards to the position after `taken` batches. Throws Error if `taken` is
   /// negative.
   void seek(std::int64_t taken) { order_.seek(taken); }
   /// The settings that decide the order:
