@@ -158,8 +158,8 @@ template <Element T, class R, class Q>
 constexpr auto kl_divergence(const Poisson<T, R>& p, const Poisson<T, Q>& q) {
   const auto none = equal(p.rate, 0);
   const auto rate = where(none, 1, p.rate);
-  const auto more = (q.rate - rate) / rate;
-  return where(none, q.rate, rate * (more - detail::log_of_ratio(more, q.rate / rate)));
+  const auto more = q.rate - rate;
+  return where(none, q.rate, more - rate * detail::log_of_ratio(more / rate, q.rate / rate));
 }
 /// Infinite if q excludes a class that p gives.
 template <Element T, class S, class R, Extent K>

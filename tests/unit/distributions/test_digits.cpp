@@ -567,6 +567,17 @@ TEST_CASE("kl_divergence: distributions that are close to one another, and large
       {0.5, 1.5});
 }
 
+TEST_CASE("kl_divergence: the gradient for a small Poisson rate") {
+  check(
+      [](tf::Graph& g, auto zero) {
+        using T = decltype(zero);
+        const auto rate = tf::constant<T>(g, T(0x1p-30)) * 1;
+        const tfd::Poisson q(tf::constant<T>(g, 2));
+        return tf::gradients(kl_divergence(tfd::Poisson(rate), q), rate);
+      },
+      {-21.487562597358306}, {8});  // log(rate / 2)
+}
+
 TEST_CASE("Gamma: tails of concentrations near 0") {
   // mpmath: 1 - P(a, x), log(1 - P(a, x)), log(P(a, x)) by the series with 80 digits.
   const auto tails = [](tf::Graph& g, auto zero) {
