@@ -136,6 +136,7 @@ TEST_CASE("programs of random graphs compute what the graphs mean") {
                                            "RowOffsets",
                                            "MultinomialShareGrad",
                                            "VonMisesCdf",
+                                           "VonMisesLogCdf",
                                            "VonMisesQuantile",
                                            "VonMisesSlope",
                                            "Betaincc",

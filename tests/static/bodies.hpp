@@ -43,7 +43,7 @@ using All = List<                                                               
     ops::LogBetaincGrad, ops::LogBetaincGradX, ops::TruncatedNormalQuantile,     //
     ops::VonMisesCdf, ops::VonMisesQuantile, ops::VonMisesSlope,                 //
     ops::BesselI0, ops::BesselI1, ops::BesselI0e, ops::BesselI1e,                //
-    ops::Erfc, ops::Erfinv,                                                      //
+    ops::VonMisesLogCdf, ops::Erfc, ops::Erfinv,                                 //
     ops::Softsign, ops::LeakyRelu, ops::Gelu, ops::GeluGradient,                 //
     ops::Complex, ops::Real, ops::Imag, ops::Angle, ops::ComplexAbs, ops::Conj,  //
     ops::BroadcastTo, ops::Read, ops::After,                                     //

@@ -73,6 +73,14 @@ struct VonMises : Distribution<VonMises<T, L, K>> {
     const auto turns = round(angle / two_pi);
     return apply(ops::VonMisesCdf{}, concentration, two_pi * turns - angle) - turns;
   }
+  template <class V>
+  constexpr auto log_cdf(const V& v) const {
+    return log_below(this->value(v) - loc, cdf(v));
+  }
+  template <class V>
+  constexpr auto log_survival_function(const V& v) const {
+    return log_below(loc - this->value(v), survival_function(v));
+  }
   /// In [loc - pi, loc + pi].
   template <class P>
   constexpr auto quantile(const P& p) const {
@@ -91,6 +99,12 @@ struct VonMises : Distribution<VonMises<T, L, K>> {
   }
 
  private:
+  template <class X, class P>
+  constexpr auto log_below(const X& angle, const P& probability) const {
+    const auto near = less_equal(abs(angle), std::numbers::pi);
+    return where(near, apply(ops::VonMisesLogCdf{}, concentration, where(near, angle, 0)),
+                 log(where(near, 1, probability)));
+  }
   static constexpr double two_pi = 2 * std::numbers::pi;
 };
 template <Operand L, Operand K>

@@ -17,6 +17,19 @@ namespace typeflow::inline TYPEFLOW_ISA {
 
 namespace math {
 
+/// The logarithm of the probability of [-pi, x], for x in [-pi, pi].
+template <std::same_as<double> T>
+constexpr T von_mises_log_cdf(T concentration, T x) {
+  if (!(x < 0)) return std::log1p(-von_mises_cdf(concentration, -x));
+  const double share = von_mises_cdf(concentration, x);
+  if (share > 1e-200 || !(x > -std::numbers::pi)) return std::log(share);
+  const double s = std::sin(x / 2);
+  return std::log(
+             gauss_integral(von_mises_start(concentration, x), x, VonMisesRatio{concentration, x}) /
+             (2 * std::numbers::pi * bessel_i(0, true, concentration))) -
+         concentration * s * (2 * s);
+}
+
 /// The x in [-pi, pi] with von_mises_cdf(concentration, x) = p: Newton's method on its logarithm,
 /// in a bracket.
 template <std::same_as<double> T>
@@ -75,6 +88,24 @@ struct VonMisesCdf : special {
     const AnyExpr density =
         exp(concentration * (cos(x) - 1)) / (2 * std::numbers::pi * bessel_i0e(concentration));
     const AnyExpr scaled = dy * density;
+    return {-scaled * detail::apply_untyped(VonMisesSlope{}, concentration, x), scaled};
+  }
+};
+
+/// The logarithm of VonMisesCdf. Its gradient for the concentration has no gradient.
+struct VonMisesLogCdf : special {
+  static constexpr std::string_view name = "VonMisesLogCdf";
+  static constexpr int flops = 1000;
+  template <class V>
+  constexpr V operator()(V concentration, V x) const {
+    return static_cast<V>(
+        math::von_mises_log_cdf(static_cast<double>(concentration), static_cast<double>(x)));
+  }
+  static constexpr std::array<AnyExpr, 2> gradient(VonMisesLogCdf, auto concentration, auto x,
+                                                   auto y, auto dy) {
+    const AnyExpr log_density = -2 * concentration * square(sin(0.5 * x)) -
+                                log(2 * std::numbers::pi * bessel_i0e(concentration));
+    const AnyExpr scaled = dy * exp(log_density - y);
     return {-scaled * detail::apply_untyped(VonMisesSlope{}, concentration, x), scaled};
   }
 };

@@ -120,6 +120,8 @@ constexpr void functions_of_distributions(tf::Graph& g, int i) {
   apply(ops::BinomialQuantile{}, n, 1 - share, share, 0.71f + 0 * x)
       .named({"binomial_quantile", i});
   add({"von_mises_cdf", i}, {"von_mises_cdf_slope", i}, apply(ops::VonMisesCdf{}, rate, x), rate);
+  add({"von_mises_log_cdf", i}, {"von_mises_log_cdf_slope", i},
+      apply(ops::VonMisesLogCdf{}, rate, x), rate);
   add({"von_mises_quantile", i}, {"von_mises_quantile_slope", i},
       apply(ops::VonMisesQuantile{}, rate, share), rate);
   apply(ops::Betaincc{}, n, rate, share).named({"betaincc", i});

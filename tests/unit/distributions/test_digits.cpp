@@ -261,6 +261,22 @@ TEST_CASE("VonMises: the variance and the entropy of a large concentration") {
       {0.9, 1.5});
 }
 
+TEST_CASE("VonMises: tails that underflow") {
+  check_tails([](auto c) { return tfd::VonMises(0, c(100)); }, {-2, -0.25, 2},
+              {-144.73715629502708, -5.0544210904178316, -1.3850061271960645e-63},
+              {-1.3850061271960645e-63, -0.0064015057361244744, -144.73715629502708}, 40);
+  check_tails([](auto c) { return tfd::VonMises(0, c(0x1p20)); }, {-1, -1, -0x1p-9},
+              {-482035.64712944898, -482035.64712944898, -3.7831830134382135},
+              {0, 0, -0.023012940063929381}, 40);
+  using S = tf::Shape<>;
+  test::check_gradients<S, S>(
+      [](auto a, auto b) {
+        const tfd::VonMises d(0, 100 * b);
+        return d.log_cdf(-2 * a) + d.log_survival_function(2 * a) + d.log_cdf(0.01 * a);
+      },
+      {0.5, 1.5}, 1e-6);
+}
+
 TEST_CASE("log_cdf and log_survival_function: in both tails, where the probabilities underflow") {
   check_tails([](auto c) { return tfd::Gamma(c(2), 1); }, {0x1p-80, 200, 0.5},
               {-111.5966960701512, -2.7816320187408423e-85, -2.405681391360371},
