@@ -205,7 +205,7 @@ add_library(typeflow::compiled ALIAS typeflow_compiled)
 set_target_properties(typeflow_compiled PROPERTIES EXPORT_NAME compiled
   INTERFACE_TYPEFLOW_COMPILED ON COMPATIBLE_INTERFACE_BOOL TYPEFLOW_COMPILED)
 target_compile_definitions(typeflow_compiled INTERFACE TYPEFLOW_COMPILED)
-typeflow_compiled_sources(typeflow_compiled COMPILED 1 runtime.cpp kernels.cpp)
+typeflow_compiled_sources(typeflow_compiled COMPILED 1 convolutions.cpp runtime.cpp kernels.cpp)
 typeflow_compiled_wing(typeflow_testing TESTING testing.cpp)
 typeflow_compiled_wing(typeflow_saving SAVING saving.cpp)
 typeflow_compiled_wing(typeflow_data DATA data.cpp)

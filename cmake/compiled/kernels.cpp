@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The loops of matrix products and convolutions.
+// The loops of matrix products and copies.
 
 #include "typeflow/core/compiled_once.hpp"
 
-#include "typeflow/cpu/ops/conv.hpp"
-#include "typeflow/cpu/ops/conv_filter_gradient.hpp"
+#include "typeflow/cpu/pattern_copy.ipp"
 #include "typeflow/cpu/product_choice.hpp"
+#include "typeflow/cpu/strided_copy.ipp"
 
 namespace typeflow::cpu_kernels {
 
@@ -22,17 +22,16 @@ template class PointProducts<double, DefaultArch>;
 #endif
 template class ProductLoops<float, DefaultArch>;
 template class ProductLoops<double, DefaultArch>;
-template class WindowProduct<float, DefaultArch, false>;
-template class WindowProduct<float, DefaultArch, true>;
-template class WindowProduct<double, DefaultArch, false>;
-template class WindowProduct<double, DefaultArch, true>;
-template class FilterProduct<float, DefaultArch>;
-template class FilterProduct<double, DefaultArch>;
-template class WinogradProduct<float, DefaultArch, false>;
-template class WinogradProduct<float, DefaultArch, true>;
-template class WinogradProduct<double, DefaultArch, false>;
-template class WinogradProduct<double, DefaultArch, true>;
-template class WinogradFilterGradient<float, DefaultArch>;
-template class WinogradFilterGradient<double, DefaultArch>;
+
+template void StridedCopy::copy<1, false>(const KernelCall&, const void*, void*) const;
+template void StridedCopy::copy<1, true>(const KernelCall&, const void*, void*) const;
+template void StridedCopy::copy<2, false>(const KernelCall&, const void*, void*) const;
+template void StridedCopy::copy<2, true>(const KernelCall&, const void*, void*) const;
+template void StridedCopy::copy<4, false>(const KernelCall&, const void*, void*) const;
+template void StridedCopy::copy<4, true>(const KernelCall&, const void*, void*) const;
+template void StridedCopy::copy<8, false>(const KernelCall&, const void*, void*) const;
+template void StridedCopy::copy<8, true>(const KernelCall&, const void*, void*) const;
+template void StridedCopy::copy<16, false>(const KernelCall&, const void*, void*) const;
+template void StridedCopy::copy<16, true>(const KernelCall&, const void*, void*) const;
 
 }  // namespace typeflow::cpu_kernels

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# cmake -DMETHOD=find_package|add_subdirectory -DWORK=... [-DBUILD_TYPE=...] [-DNVCC=...]
+# cmake -DMETHOD=find_package|add_subdirectory -DWORK=... [-DBUILD_TYPE=...] [-DFLAGS=...] [-DNVCC=...]
 #       -P check.cmake
 #
 # Configures, builds and runs project/ in the empty folder WORK, against typeflow installed into
@@ -19,7 +19,7 @@ endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
 set(arguments -DMETHOD=${METHOD} -DEXPECTED_VERSION=${TYPEFLOW_VERSION}
-    -DCMAKE_BUILD_TYPE=${BUILD_TYPE})
+    -DCMAKE_BUILD_TYPE=${BUILD_TYPE} "-DCMAKE_CXX_FLAGS=${FLAGS}")
 if(METHOD STREQUAL "find_package")
   run("${CMAKE_COMMAND}" --install "${TYPEFLOW_BUILD}" --prefix "${WORK}/prefix")
   list(APPEND arguments "-DCMAKE_PREFIX_PATH=${WORK}/prefix")
@@ -45,7 +45,7 @@ if(NOT NVCC)
     message(FATAL_ERROR "typeflow::precompiled has precompiled nothing")
   endif()
   # What is no template is compiled once, by the target that links it or by a library.
-  foreach(part runtime kernels saving)
+  foreach(part runtime convolutions kernels saving)
     file(GLOB_RECURSE objects "${WORK}/build/${part}.cpp.*")
     list(FILTER objects INCLUDE REGEX "\\.o(bj)?$")
     list(LENGTH objects count)

@@ -40,7 +40,7 @@ struct Code<ir::LoopKernel<Wide, Outer, false, Inner,
     T* const out = call.operand<T>(1) + to.begin;
     if (in == out) return;  // the result has the operand's memory, and the same elements
     constexpr bool is_view = FromView || IntoView;  // whose axes may have any order
-    copy.run<A, T, is_view>(call, in, out);
+    copy.run<T, is_view>(call, in, out);
   }
 };
 

@@ -50,14 +50,7 @@ class DeepProduct {
     return depth < least_depth ? 0 : checked_product(parts_of(depth), results * sizeof_sum);
   }
 
-  TYPEFLOW_COLD static void run(const KernelCall& call, const Kernel& kernel) {
-    const DeepProduct product(call, kernel);
-    const std::int64_t parts = parts_of(product.depth);
-    parallel(call, parts, 4, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t p = begin; p < end; ++p) product.sum_part(p);
-    });
-    product.add_parts(parts);
-  }
+  TYPEFLOW_COLD static void run(const KernelCall& call, const Kernel& kernel);
 
  private:
   static constexpr std::int64_t sizeof_sum = sizeof(T);
@@ -237,5 +230,15 @@ class DeepProduct {
   const std::int64_t columns;
   const std::int64_t depth;
 };
+
+template <class T, class A, class Kernel>
+TYPEFLOW_COLD void DeepProduct<T, A, Kernel>::run(const KernelCall& call, const Kernel& kernel) {
+  const DeepProduct product(call, kernel);
+  const std::int64_t parts = parts_of(product.depth);
+  parallel(call, parts, 4, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p) product.sum_part(p);
+  });
+  product.add_parts(parts);
+}
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -43,18 +43,7 @@ class PointProducts {
            is_short(extents[Extents::columns]);
   }
 
-  static void run(const KernelCall& call, const ProductKernel<T>& kernel) {
-    const std::int64_t rows = call.extents[Extents::rows];
-    const std::int64_t tasks = (rows + rows_of_task - 1) / rows_of_task;
-    const PointProducts product(call, kernel);
-    parallel(call, tasks, grain_of_cost(2 * rows_of_task * lanes),
-             [&](std::int64_t begin, std::int64_t end) {
-               for (; begin < end; ++begin) {
-                 const std::int64_t first = begin * rows_of_task;
-                 product.compute(call, kernel, first, std::min(first + rows_of_task, rows));
-               }
-             });
-  }
+  static void run(const KernelCall& call, const ProductKernel<T>& kernel);
 
  private:
   PointProducts(const KernelCall& call, const ProductKernel<T>& kernel)
@@ -132,5 +121,19 @@ class PointProducts {
   alignas(64) IntegerOf<sizeof(T)> place[most][lanes] = {};
   alignas(64) T right[most][lanes] = {};
 };
+
+template <class T, class A>
+void PointProducts<T, A>::run(const KernelCall& call, const ProductKernel<T>& kernel) {
+  const std::int64_t rows = call.extents[Extents::rows];
+  const std::int64_t tasks = (rows + rows_of_task - 1) / rows_of_task;
+  const PointProducts product(call, kernel);
+  parallel(call, tasks, grain_of_cost(2 * rows_of_task * lanes),
+           [&](std::int64_t begin, std::int64_t end) {
+             for (; begin < end; ++begin) {
+               const std::int64_t first = begin * rows_of_task;
+               product.compute(call, kernel, first, std::min(first + rows_of_task, rows));
+             }
+           });
+}
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -56,17 +56,7 @@ class SmallProducts {
            (are_squares(kernel, extents, 3) || are_squares(kernel, extents, 4));
   }
 
-  static void run(const KernelCall& call, const Kernel& kernel) {
-    const SmallProducts products(call, kernel);
-    const std::int64_t work = 2 * products.rows * S::lanes * (products.depth + 1);
-    parallel(call, kernel.count, grain_of_cost(work), [&](std::int64_t begin, std::int64_t end) {
-      if constexpr (has_fours && fma_rounds_once<A>) {
-        if (are_squares(kernel, call.extents, 3)) return products.template squares<3>(begin, end);
-        if (are_squares(kernel, call.extents, 4)) return products.template squares<4>(begin, end);
-      }
-      products.multiply(begin, end);
-    });
-  }
+  static void run(const KernelCall& call, const Kernel& kernel);
 
  private:
   SmallProducts(const KernelCall& c, const Kernel& k)
@@ -197,5 +187,18 @@ class SmallProducts {
   const std::int64_t columns;
   const std::int64_t depth;
 };
+
+template <class T, class A, class Kernel>
+void SmallProducts<T, A, Kernel>::run(const KernelCall& call, const Kernel& kernel) {
+  const SmallProducts products(call, kernel);
+  const std::int64_t work = 2 * products.rows * S::lanes * (products.depth + 1);
+  parallel(call, kernel.count, grain_of_cost(work), [&](std::int64_t begin, std::int64_t end) {
+    if constexpr (has_fours && fma_rounds_once<A>) {
+      if (are_squares(kernel, call.extents, 3)) return products.template squares<3>(begin, end);
+      if (are_squares(kernel, call.extents, 4)) return products.template squares<4>(begin, end);
+    }
+    products.multiply(begin, end);
+  });
+}
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -111,27 +111,7 @@ class VectorProduct {
     return extents[Extents::columns] == 1 && (kernel.transposed_b || kernel.pitch_b <= 1);
   }
 
-  static void run(const KernelCall& call, const Kernel& kernel) {
-    const VectorProduct product(call, kernel);
-    const std::int64_t of_task = product.along_depth ? rows_of_task
-                                 : product.by_rows   ? walked_columns
-                                                     : block;
-    const std::int64_t blocks = (product.count + of_task - 1) / of_task;
-    const std::int64_t work =
-        2 * std::max<std::int64_t>(1, std::min(of_task, product.count)) * (product.depth + 1);
-    const std::int64_t grain = grain_of_cost(work);
-    parallel(call, kernel.count * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t task = begin; task < end;) {
-        const std::int64_t first = task % blocks * of_task;
-        // Rows are read in pieces as long as the part allows.
-        const std::int64_t together =
-            product.by_rows ? std::min({end - task, blocks - task % blocks, most_sums / of_task})
-                            : 1;
-        product.compute(task / blocks, first, std::min(first + together * of_task, product.count));
-        task += together;
-      }
-    });
-  }
+  static void run(const KernelCall& call, const Kernel& kernel);
 
  private:
   static bool lies_along_depth(const Kernel& kernel, const std::int64_t* extents) {
@@ -349,5 +329,27 @@ class VectorProduct {
   const bool along_depth;    ///< whether the matrix's elements lie side by side along the depth
   const bool by_rows;        ///< whether whole rows of the matrix are read
 };
+
+template <class T, class A, class Kernel>
+void VectorProduct<T, A, Kernel>::run(const KernelCall& call, const Kernel& kernel) {
+  const VectorProduct product(call, kernel);
+  const std::int64_t of_task = product.along_depth ? rows_of_task
+                               : product.by_rows   ? walked_columns
+                                                   : block;
+  const std::int64_t blocks = (product.count + of_task - 1) / of_task;
+  const std::int64_t work =
+      2 * std::max<std::int64_t>(1, std::min(of_task, product.count)) * (product.depth + 1);
+  const std::int64_t grain = grain_of_cost(work);
+  parallel(call, kernel.count * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end;) {
+      const std::int64_t first = task % blocks * of_task;
+      // Rows are read in pieces as long as the part allows.
+      const std::int64_t together =
+          product.by_rows ? std::min({end - task, blocks - task % blocks, most_sums / of_task}) : 1;
+      product.compute(task / blocks, first, std::min(first + together * of_task, product.count));
+      task += together;
+    }
+  });
+}
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -71,8 +71,7 @@ void check_copy(const std::vector<CopyAxis>& axes, tf::DType type, std::size_t i
     for (const CopyAxis& axis : axes) copy.add_axis(axis.extent, axis.from, axis.to);
     const tf::KernelCall call{nullptr, nullptr, nullptr, nullptr, stream, {}};
     visit_size(type, [&]<class T>(T) {
-      copy.run<DefaultArch>(call, reinterpret_cast<const T*>(in) - first,
-                            reinterpret_cast<T*>(out + border));
+      copy.run(call, reinterpret_cast<const T*>(in) - first, reinterpret_cast<T*>(out + border));
     });
     std::string text;
     for (const CopyAxis& axis : axes) {

@@ -8,7 +8,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "typeflow/cpu/short_runs.hpp"
+#include "typeflow/cpu/stream.hpp"
 #include "typeflow/cpu/strided_copy.hpp"
+#include "typeflow/cpu/transpose_blocks.hpp"
 #include "typeflow/ops/shape/concat.hpp"
 
 namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels {
@@ -36,8 +39,8 @@ struct kernel_of<ops::Concat> {
           copy.add_axis(x->extents[i], from[i], to[i]);
         }
         visit_size(x->dtype, [&]<class T>(T) {
-          copy.run<A>(call, static_cast<const T*>(x->data),
-                      static_cast<T*>(out->data) + begin * to[axis]);
+          copy.run(call, static_cast<const T*>(x->data),
+                   static_cast<T*>(out->data) + begin * to[axis]);
         });
       }
       begin += x->extents[axis];

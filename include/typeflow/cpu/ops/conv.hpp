@@ -409,8 +409,8 @@ struct convolution_kernel {
     const std::int64_t plain =
         WindowProduct<typename E::T, typename E::Arch, Backward>::workspace(extents);
     if constexpr (has_winograd<E>) {
-      return std::max(
-          plain, WinogradProduct<typename E::T, typename E::Arch, Backward>::workspace(extents));
+      using Fast = WinogradProduct<typename E::T, typename E::Arch>;
+      return std::max(plain, Fast::workspace(extents, Backward));
     } else {
       return plain;
     }
@@ -420,7 +420,8 @@ struct convolution_kernel {
     const auto op = E::operation(call);
     const auto output = output_of<E>(call);
     if constexpr (has_winograd<E>) {
-      if (WinogradProduct<typename E::T, typename E::Arch, Backward>::run(call, op, output)) return;
+      using Fast = WinogradProduct<typename E::T, typename E::Arch>;
+      if (Fast::run(call, op, output, Backward)) return;
     }
     WindowProduct<typename E::T, typename E::Arch, Backward>::run(call, op, output);
   }

@@ -39,7 +39,7 @@ struct kernel_of<ops::DynamicSlice> {
       copy.add_axis(out->extents[i], from[i], to[i]);
     }
     visit_size(in->dtype, [&]<class T>(T) {
-      copy.run<A>(call, static_cast<const T*>(in->data) + start, static_cast<T*>(out->data));
+      copy.run(call, static_cast<const T*>(in->data) + start, static_cast<T*>(out->data));
     });
   }
 };
@@ -62,8 +62,8 @@ struct kernel_of<ops::DynamicUpdateSlice> {
     }
     visit_size(in->dtype, [&]<class T>(T) {
       T* const y = static_cast<T*>(out->data);
-      whole.run<A>(call, static_cast<const T*>(in->data), y);
-      copy.run<A>(call, static_cast<const T*>(window.data), y + start);
+      whole.run(call, static_cast<const T*>(in->data), y);
+      copy.run(call, static_cast<const T*>(window.data), y + start);
     });
   }
 };

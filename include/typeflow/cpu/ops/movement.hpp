@@ -24,7 +24,7 @@ struct kernel_of<ops::Transpose> {
       copy.add_axis(out->extents[i], from[static_cast<std::size_t>(op.permutation[i])], to[i]);
     }
     visit_size(in->dtype, [&]<class T>(T) {
-      copy.run<A>(call, static_cast<const T*>(in->data), static_cast<T*>(out->data));
+      copy.run(call, static_cast<const T*>(in->data), static_cast<T*>(out->data));
     });
   }
 };
@@ -48,7 +48,7 @@ struct kernel_of<ops::Slice> {
     }
     if (out->size() == 0) return;
     visit_size(in->dtype, [&]<class T>(T) {
-      copy.run<A>(call, static_cast<const T*>(in->data) + start, static_cast<T*>(out->data));
+      copy.run(call, static_cast<const T*>(in->data) + start, static_cast<T*>(out->data));
     });
   }
 };
@@ -69,7 +69,7 @@ struct kernel_of<ops::Reverse> {
       copy.add_axis(extent, reversed ? -stride[i] : stride[i], stride[i]);
     }
     visit_size(in->dtype, [&]<class T>(T) {
-      copy.run<A>(call, static_cast<const T*>(in->data) + start, static_cast<T*>(out->data));
+      copy.run(call, static_cast<const T*>(in->data) + start, static_cast<T*>(out->data));
     });
   }
 };

@@ -37,7 +37,7 @@ struct kernel_of<ops::Roll> {
         copy.add_axis(is_last ? start : extent - start, stride[axis], stride[axis]);
       }
       visit_size(in->dtype, [&]<class T>(T) {
-        copy.run<A>(call, static_cast<const T*>(in->data) + from, static_cast<T*>(out->data) + to);
+        copy.run(call, static_cast<const T*>(in->data) + from, static_cast<T*>(out->data) + to);
       });
       if (last == 0) break;
     }

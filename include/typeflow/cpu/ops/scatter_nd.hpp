@@ -43,7 +43,7 @@ struct kernel_of<ops::AssignSlice> {
       copy.add_axis(in->extents[i], from[i], op.step[i] * to[i]);
     }
     visit_size(in->dtype, [&]<class T>(T) {
-      copy.run<A>(call, static_cast<const T*>(in->data), static_cast<T*>(out->data) + start);
+      copy.run(call, static_cast<const T*>(in->data), static_cast<T*>(out->data) + start);
     });
   }
 };

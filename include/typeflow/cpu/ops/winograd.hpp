@@ -117,8 +117,8 @@ struct WinogradTiles {
   }
 };
 
-/// The loops of Conv and, with Backward, of ConvInputGradient.
-template <class T, class A, bool Backward>
+/// The loops of Conv and of ConvInputGradient, which is a convolution backward.
+template <class T, class A>
 class WinogradProduct {
   using Tiles = WinogradTiles<T, A>;
   using S = typename Tiles::S;
@@ -132,13 +132,13 @@ class WinogradProduct {
     std::int64_t samples, channels, filters, taps, depth, columns;
     std::int64_t chunk;  ///< tiles
     Panels<S> panels;
-    explicit Sizes(const std::int64_t* extents)
+    Sizes(const std::int64_t* extents, bool backward)
         : samples(extents[ir::ContractionExtents::outer]),
           channels(extents[ir::ContractionExtents::outer + 1]),
           filters(extents[ir::ContractionExtents::outer + 2]),
           taps(extents[ir::ContractionExtents::outer + 4]),
-          depth(Backward ? filters : channels),
-          columns(Backward ? channels : filters),
+          depth(backward ? filters : channels),
+          columns(backward ? channels : filters),
           panels(columns) {
       chunk = Tiles::of_chunk(depth + columns);
     }
@@ -148,8 +148,8 @@ class WinogradProduct {
   };
 
  public:
-  static std::int64_t workspace(const std::int64_t* extents) {
-    const Sizes z(extents);
+  static std::int64_t workspace(const std::int64_t* extents, bool backward) {
+    const Sizes z(extents, backward);
     const std::int64_t weights = checked_product(z.depth, z.columns);
     const std::int64_t room =
         std::max(checked_product(z.taps, weights), squares * (z.of_pixels() + z.of_products()));
@@ -157,28 +157,18 @@ class WinogradProduct {
   }
 
   /// False, and does nothing, if plain sums are needed.
-  static bool run(const KernelCall& call, const ops::ConvAttributes& op, const Output<T>& output) {
-    const Sizes z(call.extents);
-    GatherAxis axes[max_window_rank];
-    for (int a = 0; a < max_window_rank; ++a) {
-      const WindowAxis along = op.window.axis(a);
-      axes[a] = Backward ? backward_axis(along, op.image[a], 0) : forward_axis(along, op.image[a]);
-    }
-    const Tiles tiles{axes, z.samples, op.window.size[2]};
-    const std::int64_t pixels = z.samples * axes[1].extent * axes[2].extent * z.depth;
-    if (!tiles.pays() || !Tiles::moderate(call, call.operand<const T>(0), pixels) ||
-        !Tiles::moderate(call, call.operand<const T>(1), z.taps * z.depth * z.columns)) {
-      return false;
-    }
-    const WinogradProduct product{call, output, z, tiles};
-    op.window.size[2] == 3 ? product.template run<3>() : product.template run<5>();
-    return true;
-  }
+  static bool run(const KernelCall& call, const ops::ConvAttributes& op, const Output<T>& output,
+                  bool backward);
 
  private:
   WinogradProduct(const KernelCall& kernel, const Output<T>& to, const Sizes& sizes,
-                  const Tiles& of)
-      : call(kernel), output(to), z(sizes), tiles(of), weights(static_cast<T*>(kernel.workspace)) {}
+                  const Tiles& of, bool is_backward)
+      : call(kernel),
+        output(to),
+        z(sizes),
+        tiles(of),
+        weights(static_cast<T*>(kernel.workspace)),
+        backward(is_backward) {}
 
   template <int Taps>
   void run() const {
@@ -225,8 +215,8 @@ class WinogradProduct {
         const std::int64_t first = z.panels.first(p);
         const std::int64_t width = z.panels.width(p);
         T* const panel = to + (first * z.taps + tap * width) * z.depth;
-        const T* const from = w + (Backward ? z.taps - 1 - tap : tap) * z.channels * z.filters;
-        if constexpr (Backward) {
+        const T* const from = w + (backward ? z.taps - 1 - tap : tap) * z.channels * z.filters;
+        if (backward) {
           pack_transposed_panel(from, z.filters, z.depth, first, first + width, width, panel);
         } else {
           pack_panel<T, A>(from, z.depth, z.filters, first, first + width, width, panel);
@@ -328,13 +318,32 @@ class WinogradProduct {
   Sizes z;
   Tiles tiles;
   T* weights;
+  bool backward;
 };
 
+template <class T, class A>
+bool WinogradProduct<T, A>::run(const KernelCall& call, const ops::ConvAttributes& op,
+                                const Output<T>& output, bool backward) {
+  const Sizes z(call.extents, backward);
+  GatherAxis axes[max_window_rank];
+  for (int a = 0; a < max_window_rank; ++a) {
+    const WindowAxis along = op.window.axis(a);
+    axes[a] = backward ? backward_axis(along, op.image[a], 0) : forward_axis(along, op.image[a]);
+  }
+  const Tiles tiles{axes, z.samples, op.window.size[2]};
+  const std::int64_t pixels = z.samples * axes[1].extent * axes[2].extent * z.depth;
+  if (!tiles.pays() || !Tiles::moderate(call, call.operand<const T>(0), pixels) ||
+      !Tiles::moderate(call, call.operand<const T>(1), z.taps * z.depth * z.columns)) {
+    return false;
+  }
+  const WinogradProduct product{call, output, z, tiles, backward};
+  op.window.size[2] == 3 ? product.template run<3>() : product.template run<5>();
+  return true;
+}
+
 #ifdef TYPEFLOW_COMPILED
-extern template class WinogradProduct<float, DefaultArch, false>;
-extern template class WinogradProduct<float, DefaultArch, true>;
-extern template class WinogradProduct<double, DefaultArch, false>;
-extern template class WinogradProduct<double, DefaultArch, true>;
+extern template class WinogradProduct<float, DefaultArch>;
+extern template class WinogradProduct<double, DefaultArch>;
 #endif
 
 }  // namespace typeflow::inline TYPEFLOW_ISA::cpu_kernels

@@ -48,24 +48,7 @@ class WinogradFilterGradient {
   }
 
   /// False, and does nothing, if plain sums are needed.
-  static bool run(const KernelCall& call, const ops::ConvAttributes& op, FinishTile<T> finish) {
-    const Sizes z(call.extents);
-    GatherAxis axes[max_window_rank];
-    for (int a = 0; a < max_window_rank; ++a) {
-      axes[a] = forward_axis(op.window.axis(a), op.image[a]);
-    }
-    const Tiles tiles{axes, z.samples, op.window.size[2]};
-    if (!tiles.pays() ||
-        !Tiles::moderate(call, call.operand<const T>(0),
-                         z.samples * op.image_size() * z.channels) ||
-        !Tiles::moderate(call, call.operand<const T>(1),
-                         z.samples * op.place_count() * z.filters)) {
-      return false;
-    }
-    const WinogradFilterGradient product{call, finish, z, tiles};
-    op.window.size[2] == 3 ? product.template run<3>() : product.template run<5>();
-    return true;
-  }
+  static bool run(const KernelCall& call, const ops::ConvAttributes& op, FinishTile<T> finish);
 
  private:
   WinogradFilterGradient(const KernelCall& kernel, FinishTile<T> to, const Sizes& sizes,
@@ -162,6 +145,25 @@ class WinogradFilterGradient {
   Tiles tiles;
   T* sums;  ///< register tiles, square by square
 };
+
+template <class T, class A>
+bool WinogradFilterGradient<T, A>::run(const KernelCall& call, const ops::ConvAttributes& op,
+                                       FinishTile<T> finish) {
+  const Sizes z(call.extents);
+  GatherAxis axes[max_window_rank];
+  for (int a = 0; a < max_window_rank; ++a) {
+    axes[a] = forward_axis(op.window.axis(a), op.image[a]);
+  }
+  const Tiles tiles{axes, z.samples, op.window.size[2]};
+  if (!tiles.pays() ||
+      !Tiles::moderate(call, call.operand<const T>(0), z.samples * op.image_size() * z.channels) ||
+      !Tiles::moderate(call, call.operand<const T>(1), z.samples * op.place_count() * z.filters)) {
+    return false;
+  }
+  const WinogradFilterGradient product{call, finish, z, tiles};
+  op.window.size[2] == 3 ? product.template run<3>() : product.template run<5>();
+  return true;
+}
 
 #ifdef TYPEFLOW_COMPILED
 extern template class WinogradFilterGradient<float, DefaultArch>;

@@ -123,20 +123,20 @@ struct WinogradTransforms {
   TYPEFLOW_INLINE static void square(const Of& of, const Put& put) {
     B columns[To][From];
     unrolled<From>([&](auto x) TYPEFLOW_INLINE_LAMBDA {
-      unrolled<To>([&](auto y) TYPEFLOW_INLINE_LAMBDA {
-        columns[y][x] = product<Rows<y()>>([&](auto k) TYPEFLOW_INLINE_LAMBDA { return of(k, x); });
-      });
+      B column[From];
+      unrolled<From>([&](auto y) TYPEFLOW_INLINE_LAMBDA { column[y] = of(y, x); });
+      unrolled<To>([&](auto y)
+                       TYPEFLOW_INLINE_LAMBDA { columns[y][x] = product<Rows<y()>>(column); });
     });
     unrolled<To>([&](auto y) TYPEFLOW_INLINE_LAMBDA {
-      unrolled<To>([&](auto x) TYPEFLOW_INLINE_LAMBDA {
-        put(y, x, product<Rows<x()>>([&](auto k) TYPEFLOW_INLINE_LAMBDA { return columns[y][k]; }));
-      });
+      unrolled<To>([&](auto x)
+                       TYPEFLOW_INLINE_LAMBDA { put(y, x, product<Rows<x()>>(columns[y])); });
     });
   }
 
   /// A row times a column.
-  template <class Row, class Of>
-  TYPEFLOW_INLINE static B product(const Of& of) {
+  template <class Row>
+  TYPEFLOW_INLINE static B product(const B (&column)[Row::size]) {
     B sum;
     unrolled<Row::size>([&](auto k) TYPEFLOW_INLINE_LAMBDA {
       constexpr std::size_t at = k();
@@ -148,7 +148,7 @@ struct WinogradTransforms {
           }
           return true;
         }();
-        const B x = of(k);
+        const B x = column[at];
         if constexpr (is_first) {
           sum = c == 1 ? x : c == -1 ? -x : B(T(c)) * x;
         } else {
