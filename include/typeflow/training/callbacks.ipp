@@ -146,7 +146,7 @@ TYPEFLOW_DEFINITION std::string csv_of(const History& history) {
   };
   const std::vector<std::string> names = history.names();
   std::string table = "epoch";
-  for (const std::string& name : names) table += "," + field(name);
+  for (const std::string& name : names) (table += ",") += field(name);
   table += "\n";
   for (const History::Epoch& epoch : history.epochs()) {
     table += std::to_string(epoch.number);
