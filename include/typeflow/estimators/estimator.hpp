@@ -213,7 +213,9 @@ class Estimator {
       ++batches;
     }
     if (batches == 0) no_batches("evaluate", inputs.names());
-    Figures figures{{"loss", sums[0] / static_cast<double>(batches)}};
+    Figures figures;
+    figures.reserve(1 + sizeof...(Metrics));
+    figures.push_back({"loss", sums[0] / static_cast<double>(batches)});
     [[maybe_unused]] std::size_t mean = 1;
     [[maybe_unused]] const auto add = [&]<Text Metric>() {
       double value = 0;
