@@ -12,8 +12,8 @@ cmake_minimum_required(VERSION 3.25)
 function(large_functions result)
   execute_process(COMMAND "${NM}" --defined-only --print-size ${ARGN}
     OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
-  string(REGEX MATCHALL "\n[0-9a-f]+ 0+[1-9a-f]?[1-9a-f]?([1-9a-f][0-9a-f]|[8-9a-f])[0-9a-f][0-9a-f] [TWtw] [^\n]+"
-    lines "${symbols}")
+  set(size "0*([89a-f][0-9a-f][0-9a-f]|[1-9a-f][0-9a-f][0-9a-f][0-9a-f]+)")
+  string(REGEX MATCHALL "\n[0-9a-f]+ ${size} [TWtw] [^\n]+" lines "${symbols}")
   list(TRANSFORM lines REPLACE ".* " "")
   set(${result} "${lines}" PARENT_SCOPE)
 endfunction()

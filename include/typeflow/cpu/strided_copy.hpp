@@ -35,13 +35,14 @@ class StridedCopy {
     }
   }
 
-  /// Copies elements of T, which is Bytes<N>. Without Transposes it is slow if the axes are in
-  /// another order than the input's.
+  /// Copies elements of T: Bytes<1>, 2, 4, 8 or 16, as of visit_size. Without Transposes it is slow
+  /// if the axes are in another order than the input's.
   template <class T, bool Transposes = true>
   void run(const KernelCall& call, const T* in, T* out) const {
     copy<sizeof(T), Transposes>(call, in, out);
   }
 
+  /// The same for elements of Size bytes.
   template <int Size, bool Transposes>
   void copy(const KernelCall& call, const void* in, void* out) const;
 
